@@ -16,6 +16,7 @@
 //! | [`receipt`], [`signed`], [`preimage`] | §14 receipts, the signing registry, every hash preimage |
 //! | [`retention`], [`snapshot`] | §15 retention anchors and snapshots |
 //! | [`audit`] | `RESOLUTIONS.md` §8: the audit file |
+//! | [`error`], [`verdict`], [`remedy`] | `VERDICTS.md`: every refusal, its code and what to do about it |
 //!
 //! Pure: no clock, no randomness, no log, no I/O.
 #![no_std]
@@ -54,6 +55,7 @@ pub mod session;
 pub mod signed;
 pub mod snapshot;
 pub mod transition;
+pub mod verdict;
 pub mod writer;
 
 pub use bytes::{Address, Bytes24, Bytes32, Signature};
@@ -62,4 +64,5 @@ pub use error::DecodeError;
 pub use reader::Reader;
 pub use remedy::Remedy;
 pub use signed::Signed;
+pub use verdict::Refusal;
 pub use writer::Writer;

@@ -1,0 +1,22 @@
+//! `remuda-verify`: values to judgements. A decoded object is a claim; what leaves here was checked.
+//!
+//! | module | CIP-39 |
+//! |---|---|
+//! | [`signature`] | §9.1 strict Ed25519 |
+//! | [`authentic`] | §4, §14 context, stream, view, key and signature of one provider object |
+//! | [`merkle`], [`sparse`] | §12.2 ordered lists and the lane map |
+//! | [`record_shape`] | §8, §9.3, §10 what origin and kind fix |
+//! | [`fast`] | §12.1, §12.2 verified fast subscriptions and epoch transitions |
+//! | [`chain_view`] | §4.1, §17 chain reads against each other |
+//!
+//! Pure: no clock, no randomness, no log, no I/O.
+#![no_std]
+extern crate alloc;
+
+pub mod authentic;
+pub mod chain_view;
+pub mod fast;
+pub mod merkle;
+pub mod record_shape;
+pub mod signature;
+pub mod sparse;
