@@ -1,6 +1,7 @@
 //! Reading a vector's inputs: hexadecimal and its expressions, decimal strings, canonical objects.
 
-use remuda_wire::{Bytes32, Canonical, DecodeError};
+use remuda_wire::verdict::VerifyError;
+use remuda_wire::{Bytes32, Canonical, DecodeError, Refusal};
 use serde_json::Value;
 
 /// Why an operation has no values to answer.
@@ -12,11 +13,17 @@ pub enum Refused {
     Malformed(String),
 }
 
-impl From<DecodeError> for Refused {
-    fn from(error: DecodeError) -> Self {
-        Self::Verdict(error.code())
-    }
+macro_rules! from_plane {
+    ($($ty:ty),+) => {$(
+        impl From<$ty> for Refused {
+            fn from(verdict: $ty) -> Self {
+                Self::Verdict(verdict.code())
+            }
+        }
+    )+};
 }
+
+from_plane!(Refusal, DecodeError, VerifyError);
 
 /// The `in` of a vector, or a part of it.
 #[derive(Clone, Copy, Debug)]
