@@ -1,7 +1,7 @@
 //! Running other programs: every failure says which command it was, and a child's exit code can be passed on.
 
 use std::fmt;
-use std::io::{BufRead, BufReader, ErrorKind};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{anyhow, Context, Result};
@@ -53,20 +53,23 @@ pub fn output(command: &mut Command) -> Result<String> {
 /// Runs to the end, printing each line of its standard output as it comes and showing it to `watch`.
 pub fn run_watched(command: &mut Command, mut watch: impl FnMut(&str)) -> Result<()> {
     run_lines(command, |line| {
-        println!("{line}");
         watch(line);
+        writeln!(io::stdout(), "{line}")
     })
 }
 
 /// Runs to the end, giving each line of its standard output to `take`, which alone decides what is shown.
-pub fn run_lines(command: &mut Command, mut take: impl FnMut(&str)) -> Result<()> {
+pub fn run_lines(
+    command: &mut Command,
+    mut take: impl FnMut(&str) -> io::Result<()>,
+) -> Result<()> {
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| not_started(command, error))?;
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).split(b'\n') {
-            take(&String::from_utf8_lossy(&line?));
+            take(&String::from_utf8_lossy(&line?)).context("standard output was closed")?;
         }
     }
     let status = child.wait()?;
@@ -84,7 +87,7 @@ fn succeeded(command: &Command, status: ExitStatus) -> Result<()> {
     .into())
 }
 
-fn not_started(command: &Command, error: std::io::Error) -> anyhow::Error {
+fn not_started(command: &Command, error: io::Error) -> anyhow::Error {
     let program = command.get_program().to_string_lossy();
     match error.kind() {
         ErrorKind::NotFound => anyhow!("`{program}` is not installed, or not on PATH"),

@@ -98,6 +98,13 @@ impl Workspace {
 }
 
 impl Package {
+    /// Whether it is of use only in wasm32, so that testing it natively would test nothing.
+    pub fn is_wasm_only(&self) -> bool {
+        ["remuda-wasm-", "remuda-tests-wasm"]
+            .iter()
+            .any(|prefix| self.name.starts_with(prefix))
+    }
+
     fn from_metadata(package: &Value) -> Result<Self> {
         let name = package["name"]
             .as_str()

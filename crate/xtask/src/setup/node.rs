@@ -29,6 +29,11 @@ impl NodeTools {
         command
     }
 
+    /// Whether a workspace's package.json has a script of that name.
+    pub fn has_script(&self, folder: &str, name: &str) -> bool {
+        manifest(&self.root, folder).is_ok_and(|manifest| manifest["scripts"][name].is_string())
+    }
+
     /// A program that an npm package installed.
     pub fn program(&self, name: &str) -> Command {
         Command::new(self.root.join("node_modules/.bin").join(name))
@@ -47,10 +52,10 @@ impl NodePackages<'_> {
                     .into_owned(),
             ];
         // What a package.json asks for is compared too, so that `npm ci` can say that the lockfile does not have it.
-        let root = self.manifest("")?;
+        let root = manifest(self.root, "")?;
         let workspaces = list(&root["workspaces"]).iter().filter_map(Value::as_str);
         for folder in std::iter::once("").chain(workspaces) {
-            let manifest = self.manifest(folder)?;
+            let manifest = manifest(self.root, folder)?;
             inputs.extend(
                 ["dependencies", "devDependencies", "peerDependencies"]
                     .map(|key| manifest[key].to_string()),
@@ -60,12 +65,6 @@ impl NodePackages<'_> {
             self.root.join("node_modules/.remuda-stamp"),
             &inputs,
         ))
-    }
-
-    fn manifest(&self, folder: &str) -> Result<Value> {
-        let file = self.root.join(folder).join("package.json");
-        serde_json::from_slice(&stamp::read(&file)?)
-            .with_context(|| format!("{} is not JSON", file.display()))
     }
 
     fn tools(&self) -> NodeTools {
@@ -103,6 +102,12 @@ impl Step for NodePackages<'_> {
         stamp.write()?;
         Ok(tools)
     }
+}
+
+fn manifest(root: &Path, folder: &str) -> Result<Value> {
+    let file = root.join(folder).join("package.json");
+    serde_json::from_slice(&stamp::read(&file)?)
+        .with_context(|| format!("{} is not JSON", file.display()))
 }
 
 /// Major and minor of `v20.19.4`.
