@@ -2,6 +2,7 @@
 
 mod decode;
 mod preimage;
+mod session;
 
 use super::input::Input;
 use super::Answer;
@@ -15,6 +16,8 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("signing_digest", preimage::signing_digest),
     ("derive", preimage::derive),
     ("body_hash", preimage::body_hash),
+    ("handshake", session::handshake),
+    ("credit", session::credit),
 ];
 
 /// The operation called `name`.
