@@ -7,6 +7,7 @@ mod preimage;
 mod recipe;
 mod signature;
 mod tree;
+mod session;
 
 use super::input::Input;
 use super::Answer;
@@ -31,6 +32,8 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("checkpoint_full", fast::checkpoint_full),
     ("transition", fast::transition),
     ("chain_read", chain::chain_read),
+    ("handshake", session::handshake),
+    ("credit", session::credit),
 ];
 
 /// The operation called `name`.
