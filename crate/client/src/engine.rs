@@ -118,10 +118,8 @@ impl Engine {
     /// [`ApiMisuse::GrantMismatch`] when the grant is of another chain or stream.
     pub fn new(config: EngineConfig) -> Result<Self, ApiMisuse> {
         let handshake = HandshakeConfig::new(config.context.clone(), config.stream_id, config.grant.clone())?;
-        let channel = LongPollChannel::new(ChannelConfig {
-            session: SessionConfig::new(handshake),
-            credit: config.credit,
-        });
+        let channel =
+            LongPollChannel::new(ChannelConfig { session: SessionConfig::new(handshake), credit: config.credit });
         Ok(Self {
             keys: KeyBook::new(config.context.clone(), config.stream_id),
             config,

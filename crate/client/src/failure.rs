@@ -62,18 +62,20 @@ impl From<&CloseCause> for Failure {
             CloseCause::Violation(refusal) => Self::from(*refusal),
             CloseCause::Provider(error) => Self::from(error),
             CloseCause::Transport(error) => Self::from(error),
-            CloseCause::Expired | CloseCause::OutcomeUnknown | CloseCause::SigningFailed | CloseCause::Requested => Self {
-                code: cause.code().into(),
-                remedy: cause.remedy(),
-                rule: String::new(),
-                meaning: match cause {
-                    CloseCause::SigningFailed => "the holder key did not sign",
-                    CloseCause::Expired => "the session expired",
-                    CloseCause::OutcomeUnknown => "the provider answered a request with nothing",
-                    _ => "the session was closed",
+            CloseCause::Expired | CloseCause::OutcomeUnknown | CloseCause::SigningFailed | CloseCause::Requested => {
+                Self {
+                    code: cause.code().into(),
+                    remedy: cause.remedy(),
+                    rule: String::new(),
+                    meaning: match cause {
+                        CloseCause::SigningFailed => "the holder key did not sign",
+                        CloseCause::Expired => "the session expired",
+                        CloseCause::OutcomeUnknown => "the provider answered a request with nothing",
+                        _ => "the session was closed",
+                    }
+                    .into(),
                 }
-                .into(),
-            },
+            }
         }
     }
 }

@@ -63,7 +63,8 @@ impl KeyBook {
         if let Some(latest) = &self.latest {
             view.check_against(latest)?;
         }
-        let key = view.state().stream.as_ref().and_then(|stream| PublicKey::from_signing_key(&stream.provider_signing_key));
+        let key =
+            view.state().stream.as_ref().and_then(|stream| PublicKey::from_signing_key(&stream.provider_signing_key));
         if self.first_key.is_none() {
             self.first_key.clone_from(&key);
         }

@@ -45,8 +45,6 @@ impl Engine {
             Work::Delivery(delivery) => take_delivery(subscription, delivery),
             Work::Checkpoint(frame) => {
                 let batch = verifier.handle_checkpoint(frame, &self.keys)?;
-                subscription.verified_records += u64::try_from(batch.records().len()).unwrap_or(u64::MAX);
-                subscription.verified_batches += 1;
                 let receipt = batch.receipt();
                 let told = Told::Batch {
                     checkpoint: receipt.digest(),
@@ -108,19 +106,25 @@ impl Engine {
                     served_at_height,
                     committed_at_ms,
                     assurance,
-                } => Event::Batch {
-                    key,
-                    checkpoint,
-                    broker_epoch,
-                    first_sequence,
-                    last_sequence,
-                    records,
-                    lane_map_root,
-                    served_at_height,
-                    committed_at_ms,
-                    assurance,
-                    last_item,
-                },
+                } => {
+                    subscription.verified_records += u64::try_from(records).unwrap_or(u64::MAX);
+                    subscription.verified_batches += 1;
+                    // What waited when a session ended has come again: nothing of it was withdrawn.
+                    subscription.discarded = 0;
+                    Event::Batch {
+                        key,
+                        checkpoint,
+                        broker_epoch,
+                        first_sequence,
+                        last_sequence,
+                        records,
+                        lane_map_root,
+                        served_at_height,
+                        committed_at_ms,
+                        assurance,
+                        last_item,
+                    }
+                }
                 Told::Transition { kind, from_epoch, to_epoch } => {
                     let discarded = core::mem::take(&mut subscription.discarded);
                     Event::Transition { key, kind, from_epoch, to_epoch, discarded, last_item }
@@ -138,6 +142,9 @@ impl Engine {
         match error {
             StoreError::Conflict => {
                 self.leave(key, now_ms);
+                if let Some(subscription) = self.subscriptions.get_mut(&key) {
+                    subscription.state = SubscriptionState::Opening;
+                }
                 self.outputs.push_back(Output::Load { key });
             }
             StoreError::Fenced => {

@@ -63,7 +63,11 @@ impl Engine {
                 }
             }
             Err(ChainReadError::NotFound) => {
-                self.chain_failed(view, Refusal::from(VerifyError::KeyUnresolved).into(), self.chain_retry(&random, now_ms));
+                self.chain_failed(
+                    view,
+                    Refusal::from(VerifyError::KeyUnresolved).into(),
+                    self.chain_retry(&random, now_ms),
+                );
             }
             Err(ChainReadError::Transport(error)) => {
                 self.chain_failed(view, Failure::from(&error), self.chain_retry(&random, now_ms));
@@ -179,12 +183,7 @@ impl Engine {
         }
     }
 
-    fn handle_answer(
-        &mut self,
-        handle: RequestHandle,
-        result: Result<ResponseBody, ProviderError>,
-        now_ms: u64,
-    ) {
+    fn handle_answer(&mut self, handle: RequestHandle, result: Result<ResponseBody, ProviderError>, now_ms: u64) {
         if let Some(id) = self.appends.remove(&handle) {
             let outcome = match result {
                 Ok(ResponseBody::Append(result)) => AppendOutcome::Accepted(result),
