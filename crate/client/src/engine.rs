@@ -164,6 +164,11 @@ impl Engine {
         [self.channel.wake_at(), self.chain_retry_at_ms, key_retry].into_iter().flatten().chain(re_entries).min()
     }
 
+    /// The stream.
+    pub const fn stream_id(&self) -> Bytes32 {
+        self.config.stream_id
+    }
+
     /// How it stands to its provider.
     pub const fn connection(&self) -> &Connection {
         &self.connection

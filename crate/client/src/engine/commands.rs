@@ -1,6 +1,6 @@
 //! What an application asks for.
 
-use remuda_position::{Boundary, PositionKey, StoredPosition};
+use remuda_position::{Boundary, PositionKey, StoreError, StoredPosition};
 use remuda_session::ApiMisuse;
 use remuda_wire::request::{CloseSubscriptionRequest, RequestBody};
 
@@ -9,6 +9,7 @@ use crate::append::{Append, AppendId, AppendOutcome};
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
 use crate::subscription::{Subscription, SubscriptionSpec, SubscriptionState};
+use crate::work::Waiting;
 
 impl Engine {
     /// Subscribes; the position is loaded first. Subscribing to the same twice is once; a failed one starts again.
@@ -29,6 +30,23 @@ impl Engine {
         subscription.state = SubscriptionState::Due { attempt: subscription.attempts, at_ms: now_ms };
         self.tell(Event::StatusChanged);
         self.open_due(now_ms);
+    }
+
+    /// A position could not be loaded: without it nothing is asked for, since nothing could be kept.
+    pub fn handle_load_failed(&mut self, key: PositionKey, error: &StoreError, now_ms: u64) {
+        self.subscription_failed(key, Failure::from(error), now_ms);
+    }
+
+    /// The network is said to be back: what waits to be tried again is tried now.
+    pub fn handle_online(&mut self, now_ms: u64) {
+        if let Some(retry_at_ms) = &mut self.chain_retry_at_ms {
+            *retry_at_ms = now_ms;
+        }
+        if let Waiting::Key { retry_at_ms: Some(retry_at_ms), .. } = &mut self.waiting {
+            *retry_at_ms = now_ms;
+        }
+        self.channel.handle_online(now_ms);
+        self.handle_time(now_ms);
     }
 
     /// Ends a subscription. What is durable stays.
