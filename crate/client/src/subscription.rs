@@ -83,7 +83,8 @@ pub struct Subscription {
     /// Its verifier in the open session; `None` while it has no subscription there.
     pub(crate) verifier: Option<FastSubscription<DeliveredRecord>>,
     pub(crate) subscription_id: Option<Bytes32>,
-    pub(crate) failure: Option<Failure>,
+    /// The last failure and when it was, until there is progress again.
+    pub(crate) failure: Option<(Failure, u64)>,
     pub(crate) verified_records: u64,
     pub(crate) verified_batches: u64,
     /// What the provider says is durable, never our position.
@@ -166,9 +167,9 @@ impl Subscription {
         &self.spec
     }
 
-    /// Its last failure, until there is progress again.
-    pub const fn failure(&self) -> Option<&Failure> {
-        self.failure.as_ref()
+    /// Its last failure and when it was, until there is progress again.
+    pub fn failure(&self) -> Option<(&Failure, u64)> {
+        self.failure.as_ref().map(|(failure, at_ms)| (failure, *at_ms))
     }
 
     /// Records that wait for their checkpoint.

@@ -173,7 +173,7 @@ impl Engine {
             } else {
                 SubscriptionState::Failed
             };
-            subscription.failure = Some(failure.clone());
+            subscription.failure = Some((failure.clone(), now_ms));
         }
         self.fail(Some(key), failure);
         self.tell(Event::StatusChanged);

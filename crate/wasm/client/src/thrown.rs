@@ -6,7 +6,7 @@ use remuda_position::StoreError;
 use remuda_wire::Remedy;
 use wasm_bindgen::JsValue;
 
-use crate::object::{Builder, ToJs};
+use crate::object::{time_ms, Builder, ToJs};
 
 /// The `Error` object of a failure.
 pub fn thrown(failure: &Failure) -> JsValue {
@@ -34,13 +34,13 @@ pub fn bad_argument(meaning: &str) -> JsValue {
     })
 }
 
-/// A failure as an event carries it.
-pub fn failure_object(failure: &Failure) -> JsValue {
+/// A failure as an event or a status carries it.
+pub fn failure_object(failure: &Failure, at_ms: u64) -> JsValue {
     Builder::new()
         .with("code", &failure.code)
         .with("remedy", failure.remedy.name())
         .with("rule", &failure.rule)
         .with("meaning", &failure.meaning)
-        .with_value("atMs", &JsValue::from_f64(js_sys::Date::now()))
+        .with_value("atMs", &time_ms(at_ms))
         .build()
 }

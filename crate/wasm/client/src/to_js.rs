@@ -114,7 +114,7 @@ fn subscription(key: PositionKey, subscription: &Subscription) -> JsValue {
         .with("verifiedRecords", &records)
         .with("verifiedBatches", &batches)
         .with("durableWatermark", &subscription.watermark())
-        .with_value("failure", &subscription.failure().map_or(JsValue::NULL, failure_object))
+        .with_value("failure", &subscription.failure().map_or(JsValue::NULL, |(failure, at_ms)| failure_object(failure, at_ms)))
         .build()
 }
 
@@ -179,7 +179,7 @@ pub fn event(event: &Event) -> Option<JsValue> {
         Event::Failure { key, failure } => Builder::new()
             .with("type", "failure")
             .with("key", &key.map(|key| key.0))
-            .with_value("failure", &failure_object(failure)),
+            .with_value("failure", &failure_object(failure, remuda_web::clock::now_ms())),
     };
     Some(object.build())
 }
