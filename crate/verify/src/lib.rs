@@ -7,6 +7,7 @@
 //! | [`merkle`], [`sparse`] | §12.2 ordered lists and the lane map |
 //! | [`record_shape`] | §8, §9.3, §10 what origin and kind fix |
 //! | [`fast`] | §12.1, §12.2 verified fast subscriptions and epoch transitions |
+//! | [`endpoint`] | §4.3 admission and dialling of a provider's endpoints (feature `endpoint`) |
 //! | [`chain_view`] | §4.1, §17 chain reads against each other |
 //!
 //! Pure: no clock, no randomness, no log, no I/O.
@@ -15,6 +16,8 @@ extern crate alloc;
 
 pub mod authentic;
 pub mod chain_view;
+#[cfg(feature = "endpoint")]
+pub mod endpoint;
 pub mod fast;
 pub mod merkle;
 pub mod record_shape;

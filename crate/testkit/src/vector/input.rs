@@ -1,6 +1,6 @@
 //! Reading a vector's inputs: hexadecimal and its expressions, decimal strings, canonical objects.
 
-use remuda_wire::{Bytes32, Canonical, DecodeError};
+use remuda_wire::{Bytes32, Canonical, DecodeError, Refusal};
 use serde_json::Value;
 
 /// Why an operation has no values to answer.
@@ -15,6 +15,12 @@ pub enum Refused {
 impl From<DecodeError> for Refused {
     fn from(error: DecodeError) -> Self {
         Self::Verdict(error.code())
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self::Verdict(refusal.code())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The operations by name. Each module holds those of one vector family.
 
 mod decode;
+mod endpoint;
 mod preimage;
 
 use super::input::Input;
@@ -15,6 +16,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("signing_digest", preimage::signing_digest),
     ("derive", preimage::derive),
     ("body_hash", preimage::body_hash),
+    ("endpoint", endpoint::endpoint),
 ];
 
 /// The operation called `name`.
