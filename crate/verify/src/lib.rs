@@ -7,6 +7,8 @@
 //! | [`merkle`], [`sparse`] | §12.2 ordered lists and the lane map |
 //! | [`record_shape`] | §8, §9.3, §10 what origin and kind fix |
 //! | [`fast`] | §12.1, §12.2 verified fast subscriptions and epoch transitions |
+//! | [`grant`], [`subscription`] | §7 grants and what they permit, §13.1 legal subscriptions |
+//! | [`price_quote`] | §4.4 price quotes |
 //! | [`endpoint`] | §4.3 admission and dialling of a provider's endpoints (feature `endpoint`) |
 //! | [`chain_view`] | §4.1, §17 chain reads against each other |
 //!
@@ -19,7 +21,10 @@ pub mod chain_view;
 #[cfg(feature = "endpoint")]
 pub mod endpoint;
 pub mod fast;
+pub mod grant;
 pub mod merkle;
+pub mod price_quote;
 pub mod record_shape;
 pub mod signature;
 pub mod sparse;
+pub mod subscription;

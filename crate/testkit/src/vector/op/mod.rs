@@ -2,6 +2,7 @@
 
 mod decode;
 mod endpoint;
+mod grant;
 mod preimage;
 
 use super::input::Input;
@@ -17,6 +18,8 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("derive", preimage::derive),
     ("body_hash", preimage::body_hash),
     ("endpoint", endpoint::endpoint),
+    ("grant", grant::grant),
+    ("open_subscription", grant::open_subscription),
 ];
 
 /// The operation called `name`.
