@@ -8,6 +8,8 @@
 //! | [`record_shape`] | §8, §9.3, §10 what origin and kind fix |
 //! | [`fast`] | §12.1, §12.2 verified fast subscriptions and epoch transitions |
 //! | [`grant`], [`subscription`] | §7 grants and what they permit, §13.1 legal subscriptions |
+//! | [`key_batch`] | §9.3, §9.4 key batches: chain, membership, receipt, records |
+//! | [`key_derivation`], [`open`] | §9.1 to §9.3 derived keys, envelopes and payloads (feature `open`) |
 //! | [`price_quote`] | §4.4 price quotes |
 //! | [`endpoint`] | §4.3 admission and dialling of a provider's endpoints (feature `endpoint`) |
 //! | [`chain_view`] | §4.1, §17 chain reads against each other |
@@ -22,7 +24,12 @@ pub mod chain_view;
 pub mod endpoint;
 pub mod fast;
 pub mod grant;
+pub mod key_batch;
+#[cfg(feature = "open")]
+pub mod key_derivation;
 pub mod merkle;
+#[cfg(feature = "open")]
+pub mod open;
 pub mod price_quote;
 pub mod record_shape;
 pub mod signature;

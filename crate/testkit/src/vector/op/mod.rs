@@ -3,6 +3,7 @@
 mod decode;
 mod endpoint;
 mod grant;
+mod keys;
 mod preimage;
 
 use super::input::Input;
@@ -19,6 +20,9 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("body_hash", preimage::body_hash),
     ("endpoint", endpoint::endpoint),
     ("grant", grant::grant),
+    ("key_batch", keys::key_batch),
+    ("envelope_open", keys::envelope_open),
+    ("aead_open", keys::aead_open),
     ("open_subscription", grant::open_subscription),
 ];
 
