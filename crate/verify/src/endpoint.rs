@@ -113,7 +113,7 @@ fn admit_parsed(transport: EndpointTransport, uri: &str) -> Result<Url, Endpoint
         return Err(EndpointRefused::Scheme);
     }
     let parsed = Url::parse(uri).map_err(|_| EndpointRefused::Parse)?;
-    if !prefix.strip_suffix("://").is_some_and(|scheme| scheme == parsed.scheme()) || parsed.cannot_be_a_base() {
+    if prefix.strip_suffix("://") != Some(parsed.scheme()) || parsed.cannot_be_a_base() {
         return Err(EndpointRefused::Parse);
     }
     if !parsed.username().is_empty() || parsed.password().is_some() {

@@ -2,7 +2,7 @@
 
 use remuda_verify::endpoint;
 use remuda_wire::chain::EndpointTransport;
-use remuda_wire::{DecodeError, Refusal};
+use remuda_wire::DecodeError;
 use serde_json::json;
 
 use crate::vector::input::{Input, Refused};
@@ -20,7 +20,7 @@ pub fn endpoint(input: &Input<'_>) -> Answer {
         let borrowed = endpoints.iter().map(|(transport, uri)| (*transport, uri.as_str()));
         endpoint::admit_list(borrowed, input.at("max_provider_endpoints").number()?)
     };
-    admitted.map_err(Refusal::from)?;
+    admitted?;
     Ok(json!({}))
 }
 

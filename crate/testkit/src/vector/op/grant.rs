@@ -6,7 +6,6 @@ use remuda_verify::subscription::LegalSubscription;
 use remuda_wire::grant::{StreamGrant, Verb};
 use remuda_wire::request::OpenSubscriptionRequest;
 use remuda_wire::scope::LaneScope;
-use remuda_wire::Refusal;
 use serde_json::json;
 
 use crate::vector::input::{Input, Refused};
@@ -28,7 +27,7 @@ pub fn grant(input: &Input<'_>) -> Answer {
     let verified = VerifiedGrant::verify(grant, &context, &stream, input.at("now_ms").u64()?, &bounds)?;
     GrantUse { verb, lane_scope: lane_scope.as_ref(), group_id: group_id.as_ref() }
         .check(verified.grant())
-        .map_err(Refusal::from)?;
+        ?;
     Ok(json!({ "grant_id": verified.grant_id().to_string() }))
 }
 
@@ -36,8 +35,8 @@ pub fn grant(input: &Input<'_>) -> Answer {
 pub fn open_subscription(input: &Input<'_>) -> Answer {
     let grant = input.at("grant").object()?;
     let body: OpenSubscriptionRequest = input.at("body").object()?;
-    let subscription = LegalSubscription::of(&body).map_err(Refusal::from)?;
-    check_subscription(&grant, &subscription).map_err(Refusal::from)?;
+    let subscription = LegalSubscription::of(&body)?;
+    check_subscription(&grant, &subscription)?;
     let (source, mode) = match subscription {
         LegalSubscription::StandardGroup { .. } => ("StandardGroup", "none"),
         LegalSubscription::StandardReplay { .. } => ("StandardReplay", "none"),

@@ -9,7 +9,6 @@ use remuda_wire::frame::ServerFrame;
 use remuda_wire::key::{HpkePublicKey, SigningPublicKey};
 use remuda_wire::key_batch::{KeyBatchReceipt, KeyEnvelope, KeyRotationBatch};
 use remuda_wire::record::RecordHeader;
-use remuda_wire::Refusal;
 use serde_json::json;
 
 use crate::vector::input::{Input, Refused};
@@ -38,9 +37,9 @@ pub fn key_batch(input: &Input<'_>) -> Answer {
     };
     let keys = OneKey(PublicKey::from_signing_key(&provider_key));
 
-    let batch = position.verify(batch, envelopes).map_err(Refusal::from)?;
+    let batch = position.verify(batch, envelopes)?;
     let receipt =
-        receipt.map(|receipt| batch.verify_receipt(receipt, &keys)).transpose().map_err(Refusal::from)?;
+        receipt.map(|receipt| batch.verify_receipt(receipt, &keys)).transpose()?;
     let records = frames.map(|frames| batch.verify_records(&frames, receipt.as_ref(), global_tail, &keys));
     let mut ok = json!({
         "batch_digest": batch.digest().to_string(),
@@ -61,7 +60,7 @@ pub fn key_batch(input: &Input<'_>) -> Answer {
 pub fn envelope_open(input: &Input<'_>) -> Answer {
     let (envelope, batch) = (input.at("envelope").object()?, input.at("batch").object()?);
     let secret = SecretBytes::new(input.at("recipient_secret_key").array()?);
-    let data_key = open::open_envelope(&envelope, &batch, &secret).map_err(Refusal::from)?;
+    let data_key = open::open_envelope(&envelope, &batch, &secret)?;
     Ok(json!({
         "data_key": hex::encode(data_key.expose()),
         "associated_data": hex::encode(open::envelope_associated_data(&envelope, &batch)),
@@ -72,7 +71,7 @@ pub fn envelope_open(input: &Input<'_>) -> Answer {
 pub fn aead_open(input: &Input<'_>) -> Answer {
     let key = SecretBytes::new(input.at("key").array()?);
     let header: RecordHeader = input.at("header").object()?;
-    let plaintext = open::open_payload(&key, &header, &input.at("payload").bytes()?).map_err(Refusal::from)?;
+    let plaintext = open::open_payload(&key, &header, &input.at("payload").bytes()?)?;
     Ok(json!({ "plaintext": hex::encode(plaintext) }))
 }
 

@@ -1,10 +1,15 @@
 //! The operations by name. Each module holds those of one vector family.
 
+mod chain;
 mod decode;
 mod endpoint;
+mod fast;
 mod grant;
 mod keys;
 mod preimage;
+mod recipe;
+mod signature;
+mod tree;
 
 use super::input::Input;
 use super::Answer;
@@ -18,6 +23,17 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("signing_digest", preimage::signing_digest),
     ("derive", preimage::derive),
     ("body_hash", preimage::body_hash),
+    ("verify_signature", signature::verify_signature),
+    ("merkle_root", tree::merkle_root),
+    ("sparse_root", tree::sparse_root),
+    ("sparse_prove", tree::sparse_prove),
+    ("sparse_proof_root", tree::sparse_proof_root),
+    ("lane_payload", tree::lane_payload),
+    ("ordered_range", tree::ordered_range),
+    ("checkpoint_scoped", fast::checkpoint_scoped),
+    ("checkpoint_full", fast::checkpoint_full),
+    ("transition", fast::transition),
+    ("chain_read", chain::chain_read),
     ("endpoint", endpoint::endpoint),
     ("grant", grant::grant),
     ("key_batch", keys::key_batch),
