@@ -10,9 +10,10 @@
 //! | [`grant`], [`subscription`] | §7 grants and what they permit, §13.1 legal subscriptions |
 //! | [`key_batch`] | §9.3, §9.4 key batches: chain, membership, receipt, records |
 //! | [`key_derivation`], [`open`] | §9.1 to §9.3 derived keys, envelopes and payloads (feature `open`) |
+//! | [`snapshot`] | §15 everything that a reader checks before it hydrates |
 //! | [`price_quote`] | §4.4 price quotes |
 //! | [`endpoint`] | §4.3 admission and dialling of a provider's endpoints (feature `endpoint`) |
-//! | [`chain_view`] | §4.1, §17 chain reads against each other |
+//! | [`chain_view`], [`trusted_chain`] | §4.1, §17 chain reads against each other |
 //!
 //! Pure: no clock, no randomness, no log, no I/O.
 #![no_std]
@@ -33,5 +34,7 @@ pub mod open;
 pub mod price_quote;
 pub mod record_shape;
 pub mod signature;
+pub mod snapshot;
 pub mod sparse;
 pub mod subscription;
+pub mod trusted_chain;

@@ -9,6 +9,7 @@ mod keys;
 mod preimage;
 mod recipe;
 mod signature;
+mod snapshot;
 mod tree;
 
 use super::input::Input;
@@ -40,6 +41,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("envelope_open", keys::envelope_open),
     ("aead_open", keys::aead_open),
     ("open_subscription", grant::open_subscription),
+    ("snapshot", snapshot::snapshot),
 ];
 
 /// The operation called `name`.
