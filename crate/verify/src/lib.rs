@@ -10,6 +10,7 @@
 //! | [`grant`], [`subscription`] | §7 grants and what they permit, §13.1 legal subscriptions |
 //! | [`key_batch`] | §9.3, §9.4 key batches: chain, membership, receipt, records |
 //! | [`key_derivation`], [`open`] | §9.1 to §9.3 derived keys, envelopes and payloads (feature `open`) |
+//! | [`response`], [`group_config`] | §13.2 whether a result answers its request, §13.1 group configurations |
 //! | [`snapshot`] | §15 everything that a reader checks before it hydrates |
 //! | [`price_quote`] | §4.4 price quotes |
 //! | [`endpoint`] | §4.3 admission and dialling of a provider's endpoints (feature `endpoint`) |
@@ -25,6 +26,7 @@ pub mod chain_view;
 pub mod endpoint;
 pub mod fast;
 pub mod grant;
+pub mod group_config;
 pub mod key_batch;
 #[cfg(feature = "open")]
 pub mod key_derivation;
@@ -33,6 +35,7 @@ pub mod merkle;
 pub mod open;
 pub mod price_quote;
 pub mod record_shape;
+pub mod response;
 pub mod signature;
 pub mod snapshot;
 pub mod sparse;

@@ -8,6 +8,7 @@ mod grant;
 mod keys;
 mod preimage;
 mod recipe;
+mod response;
 mod signature;
 mod snapshot;
 mod tree;
@@ -42,6 +43,8 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("aead_open", keys::aead_open),
     ("open_subscription", grant::open_subscription),
     ("snapshot", snapshot::snapshot),
+    ("response", response::response),
+    ("group_config", response::group_config),
 ];
 
 /// The operation called `name`.
