@@ -1,6 +1,6 @@
 //! Reading a vector's inputs: hexadecimal and its expressions, decimal strings, canonical objects.
 
-use remuda_wire::verdict::VerifyError;
+use remuda_wire::verdict::{AdmissionRefused, EndpointRefused, VerifyError};
 use remuda_wire::{Bytes32, Canonical, DecodeError, Refusal};
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ macro_rules! from_plane {
     )+};
 }
 
-from_plane!(Refusal, DecodeError, VerifyError);
+from_plane!(Refusal, DecodeError, VerifyError, AdmissionRefused, EndpointRefused);
 
 /// The `in` of a vector, or a part of it.
 #[derive(Clone, Copy, Debug)]

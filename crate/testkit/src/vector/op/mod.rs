@@ -2,10 +2,15 @@
 
 mod chain;
 mod decode;
+mod endpoint;
 mod fast;
+mod grant;
+mod keys;
 mod preimage;
 mod recipe;
+mod response;
 mod signature;
+mod snapshot;
 mod tree;
 mod session;
 
@@ -34,6 +39,15 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("chain_read", chain::chain_read),
     ("handshake", session::handshake),
     ("credit", session::credit),
+    ("endpoint", endpoint::endpoint),
+    ("grant", grant::grant),
+    ("key_batch", keys::key_batch),
+    ("envelope_open", keys::envelope_open),
+    ("aead_open", keys::aead_open),
+    ("open_subscription", grant::open_subscription),
+    ("snapshot", snapshot::snapshot),
+    ("response", response::response),
+    ("group_config", response::group_config),
 ];
 
 /// The operation called `name`.
