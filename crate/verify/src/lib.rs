@@ -7,6 +7,7 @@
 //! | [`merkle`], [`sparse`] | §12.2 ordered lists and the lane map |
 //! | [`record_shape`] | §8, §9.3, §10 what origin and kind fix |
 //! | [`fast`] | §12.1, §12.2 verified fast subscriptions and epoch transitions |
+//! | [`standard`] | §14.1 append receipts, global and per lane |
 //! | [`chain_view`] | §4.1, §17 chain reads against each other |
 //!
 //! Pure: no clock, no randomness, no log, no I/O.
@@ -20,3 +21,4 @@ pub mod merkle;
 pub mod record_shape;
 pub mod signature;
 pub mod sparse;
+pub mod standard;

@@ -1,6 +1,6 @@
 //! Reading a vector's inputs: hexadecimal and its expressions, decimal strings, canonical objects.
 
-use remuda_wire::{Bytes32, Canonical, DecodeError};
+use remuda_wire::{Bytes32, Canonical, DecodeError, Refusal};
 use serde_json::Value;
 
 /// Why an operation has no values to answer.
@@ -14,6 +14,18 @@ pub enum Refused {
 
 impl From<DecodeError> for Refused {
     fn from(error: DecodeError) -> Self {
+        Self::Verdict(error.code())
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self::Verdict(refusal.code())
+    }
+}
+
+impl From<remuda_wire::verdict::VerifyError> for Refused {
+    fn from(error: remuda_wire::verdict::VerifyError) -> Self {
         Self::Verdict(error.code())
     }
 }

@@ -1,5 +1,7 @@
 //! The operations by name. Each module holds those of one vector family.
 
+mod append;
+mod common;
 mod decode;
 mod preimage;
 
@@ -11,6 +13,7 @@ pub type Operation = fn(&Input<'_>) -> Answer;
 
 /// Every operation that this runner knows.
 const OPERATIONS: &[(&str, Operation)] = &[
+    ("append_chain", append::append_chain),
     ("decode", decode::decode),
     ("signing_digest", preimage::signing_digest),
     ("derive", preimage::derive),
