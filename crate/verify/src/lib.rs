@@ -8,6 +8,8 @@
 //! | [`record_shape`] | §8, §9.3, §10 what origin and kind fix |
 //! | [`fast`] | §12.1, §12.2 verified fast subscriptions and epoch transitions |
 //! | [`standard`] | §14.1 append receipts, global and per lane |
+//! | [`retention`] | §15 retention floors and refused cursors |
+//! | [`evidence`] | two signed objects that contradict each other, and a pool that finds such pairs |
 //! | [`chain_view`] | §4.1, §17 chain reads against each other |
 //!
 //! Pure: no clock, no randomness, no log, no I/O.
@@ -16,9 +18,11 @@ extern crate alloc;
 
 pub mod authentic;
 pub mod chain_view;
+pub mod evidence;
 pub mod fast;
 pub mod merkle;
 pub mod record_shape;
+pub mod retention;
 pub mod signature;
 pub mod sparse;
 pub mod standard;

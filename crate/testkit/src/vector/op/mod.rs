@@ -3,7 +3,9 @@
 mod append;
 mod common;
 mod decode;
+mod evidence;
 mod preimage;
+mod retention;
 
 use super::input::Input;
 use super::Answer;
@@ -18,6 +20,9 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("signing_digest", preimage::signing_digest),
     ("derive", preimage::derive),
     ("body_hash", preimage::body_hash),
+    ("cursor_too_old", retention::cursor_too_old),
+    ("evidence_pair", evidence::pair),
+    ("retention_pair", evidence::pair),
 ];
 
 /// The operation called `name`.
