@@ -4,6 +4,7 @@ mod append;
 mod common;
 mod decode;
 mod evidence;
+mod group;
 mod preimage;
 mod retention;
 
@@ -22,6 +23,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("body_hash", preimage::body_hash),
     ("cursor_too_old", retention::cursor_too_old),
     ("evidence_pair", evidence::pair),
+    ("group_chain", group::group_chain),
     ("retention_pair", evidence::pair),
 ];
 
