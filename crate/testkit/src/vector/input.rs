@@ -1,6 +1,6 @@
 //! Reading a vector's inputs: hexadecimal and its expressions, decimal strings, canonical objects.
 
-use remuda_wire::verdict::VerifyError;
+use remuda_wire::verdict::{AdmissionRefused, EndpointRefused, VerifyError};
 use remuda_wire::{Bytes32, Canonical, DecodeError, Refusal};
 use serde_json::Value;
 
@@ -23,7 +23,18 @@ macro_rules! from_plane {
     )+};
 }
 
-from_plane!(Refusal, DecodeError, VerifyError);
+from_plane!(Refusal, DecodeError, VerifyError, AdmissionRefused, EndpointRefused);
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self::Verdict(refusal.code())
+    }
+}
+
+impl From<remuda_wire::verdict::VerifyError> for Refused {
+    fn from(error: remuda_wire::verdict::VerifyError) -> Self {
+        Self::Verdict(error.code())
+    }
+}
 
 /// The `in` of a vector, or a part of it.
 #[derive(Clone, Copy, Debug)]
