@@ -427,6 +427,13 @@ export class Subscription implements AsyncIterable<Item> {
     return new ItemIterator(this.#source, this.#after, this.#signal);
   }
 
+  /** Its key, the same in every tab: what `status` and the events name it by. Throws as {@link boundary} does. */
+  async key(): Promise<string> {
+    const key = await this.#source.acquire();
+    this.#source.release(key);
+    return key;
+  }
+
   /**
    * The durable position, from the database; null when nothing is stored. Throws `RemudaError`: `client/closed`,
    * `client/invalid-argument`, or a `store/…` code.
