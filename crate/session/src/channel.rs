@@ -194,6 +194,13 @@ impl LongPollChannel {
         self.settle(now_ms);
     }
 
+    /// [`LongPollSession::handle_online`] of both.
+    pub fn handle_online(&mut self, now_ms: u64) {
+        self.command.handle_online(now_ms);
+        self.poll.handle_online(now_ms);
+        self.settle(now_ms);
+    }
+
     /// The next thing to do or to know, until there is none.
     pub fn poll_output(&mut self) -> Option<ChannelOutput> {
         self.outputs.pop_front()

@@ -242,6 +242,14 @@ impl LongPollSession {
         self.close_with(cause, None);
     }
 
+    /// The network is said to be back: a handshake that waits for its time begins now.
+    pub fn handle_online(&mut self, now_ms: u64) {
+        if let State::Waiting { retry_at_ms } = &mut self.state {
+            *retry_at_ms = now_ms;
+        }
+        self.advance(now_ms);
+    }
+
     /// The next thing to do or to know, until there is none.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
