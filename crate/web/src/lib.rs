@@ -8,11 +8,13 @@
 
 pub mod clock;
 pub mod dial;
+pub mod driver;
 mod event;
 pub mod fetch;
 mod idb_schema;
 mod idb_store;
 mod idb_transaction;
 mod script;
+pub mod store;
 
 pub use idb_store::IdbStore;
