@@ -1,6 +1,9 @@
 //! The bodies of the browser suites. A file in `tests` runs them in one mode: page, dedicated worker.
 #![cfg(target_arch = "wasm32")]
 
+pub mod clock;
+pub mod fetch;
+pub mod harness;
 pub mod store;
 
 /// One test for each named function of a module of this crate.

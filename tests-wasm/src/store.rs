@@ -1,20 +1,23 @@
 //! The store in IndexedDB: the suite of every store, and what only a real database can do to one.
 
-use std::cell::{Cell, RefCell};
-use std::future::{poll_fn, Future};
+use std::cell::RefCell;
+use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use js_sys::{Array, Function, Object, Promise, Reflect};
 use remuda_position::suite::{self, Database};
-use remuda_position::{Anchor, CheckpointEnd, Fence, PositionKey, RowBytes, Store, StoreError, StoredPosition, WriteSet};
+use remuda_position::{
+    Anchor, CheckpointEnd, Fence, PositionKey, RowBytes, Store, StoreError, StoredPosition, WriteSet,
+};
 use remuda_web::IdbStore;
 use remuda_wire::codec::{Canonical, VersionOne};
 use remuda_wire::Bytes32;
-use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
-use wasm_bindgen_futures::{spawn_local, JsFuture};
+use wasm_bindgen_futures::JsFuture;
+
+use crate::harness::{both, dom_exception, in_time, Spy, Started};
 
 const KEY: PositionKey = PositionKey(Bytes32([0x5a; 32]));
 
@@ -50,7 +53,10 @@ fn write(fence: Fence, expected: Option<u64>, item: u64) -> WriteSet {
         adopted: None,
         last_item: item,
     };
-    let rows = vec![RowBytes { first_item: item, bytes: vec![7; 100] }, RowBytes { first_item: item + 1, bytes: vec![8; 100] }];
+    let rows = vec![
+        RowBytes { first_item: item, bytes: vec![7; 100] },
+        RowBytes { first_item: item + 1, bytes: vec![8; 100] },
+    ];
     WriteSet { key: KEY, expected, fence, position: position.to_bytes(), rows }
 }
 
@@ -60,82 +66,6 @@ async fn revision(store: &IdbStore) -> Option<u64> {
 
 async fn rows(store: &IdbStore) -> usize {
     store.rows_after(KEY, 0, 1 << 20).await.expect("rows are readable").len()
-}
-
-/// Replaces a method of a class until it is dropped. The replacement sees `this` and the arguments.
-struct Spy {
-    prototype: JsValue,
-    method: &'static str,
-    original: Function,
-    _replacement: Closure<dyn FnMut(JsValue, Array) -> Result<JsValue, JsValue>>,
-}
-
-impl Spy {
-    fn new(
-        class: &str,
-        method: &'static str,
-        mut replacement: impl FnMut(&Function, &JsValue, &Array) -> Result<JsValue, JsValue> + 'static,
-    ) -> Self {
-        let class = Reflect::get(&js_sys::global(), &class.into()).expect("the class is there");
-        let prototype = Reflect::get(&class, &"prototype".into()).expect("a class has a prototype");
-        let original: Function =
-            Reflect::get(&prototype, &method.into()).expect("the method is there").dyn_into().expect("a function");
-        let inner = original.clone();
-        let replacement: Closure<dyn FnMut(JsValue, Array) -> Result<JsValue, JsValue>> =
-            Closure::new(move |this: JsValue, arguments: Array| replacement(&inner, &this, &arguments));
-        // An arrow function would not see `this`.
-        let wrapper = Function::new_with_args("replacement", "return function (...all) { return replacement(this, all) }");
-        let wrapped = wrapper.call1(&JsValue::UNDEFINED, replacement.as_ref()).expect("a function is made");
-        Reflect::set(&prototype, &method.into(), &wrapped).expect("a prototype can be changed");
-        Self { prototype, method, original, _replacement: replacement }
-    }
-}
-
-impl Drop for Spy {
-    fn drop(&mut self) {
-        let _ = Reflect::set(&self.prototype, &self.method.into(), &self.original);
-    }
-}
-
-fn dom_exception(name: &str) -> JsValue {
-    let class = Reflect::get(&js_sys::global(), &"DOMException".into()).expect("the class is there");
-    Reflect::construct(class.unchecked_ref::<Function>(), &Array::of2(&"provoked".into(), &name.into())).expect("an exception is made")
-}
-
-async fn sleep(ms: i32) {
-    let promise = Promise::new(&mut |resolve, _| {
-        let set: Function =
-            Reflect::get(&js_sys::global(), &"setTimeout".into()).expect("timers exist").dyn_into().expect("a function");
-        set.call2(&JsValue::UNDEFINED, &resolve, &ms.into()).expect("a timer is set");
-    });
-    JsFuture::from(promise).await.expect("a timer fires");
-}
-
-/// A future that runs by itself.
-struct Started<T>(Rc<Cell<Option<T>>>);
-
-impl<T: 'static> Started<T> {
-    fn new(future: impl Future<Output = T> + 'static) -> Self {
-        let result = Rc::new(Cell::new(None));
-        let inside = Rc::clone(&result);
-        spawn_local(async move { inside.set(Some(future.await)) });
-        Self(result)
-    }
-
-    /// Its value within five seconds; `None`: it hangs.
-    async fn end(self) -> Option<T> {
-        for _ in 0..500 {
-            if let Some(value) = self.0.take() {
-                return Some(value);
-            }
-            sleep(10).await;
-        }
-        None
-    }
-}
-
-async fn in_time<T: 'static>(future: impl Future<Output = T> + 'static) -> Option<T> {
-    Started::new(future).end().await
 }
 
 async fn owned(case: &str) -> (Fresh, IdbStore, Fence) {
@@ -149,20 +79,30 @@ async fn owned(case: &str) -> (Fresh, IdbStore, Fence) {
 /// A put that throws in the middle of a transaction leaves nothing of it: neither the rows before it nor the position.
 pub async fn a_put_that_throws_leaves_nothing() {
     let (fresh, store, fence) = owned("throws").await;
-    for (name, expected) in
-        [("QuotaExceededError", StoreError::Quota), ("DataCloneError", StoreError::Aborted), ("TransactionInactiveError", StoreError::Aborted)]
-    {
+    for (name, expected) in [
+        ("QuotaExceededError", StoreError::Quota),
+        ("DataCloneError", StoreError::Aborted),
+        ("TransactionInactiveError", StoreError::Aborted),
+    ] {
         let mut puts = 0;
-        let spy = Spy::new("IDBObjectStore", "put", move |original, this, arguments| {
+        let spy = Spy::on_class("IDBObjectStore", "put", move |original, this, arguments| {
             puts += 1;
             // The second row: one was put before, one position would follow.
-            if puts == 2 { Err(dom_exception(name)) } else { original.apply(this, arguments) }
+            if puts == 2 {
+                Err(dom_exception(name))
+            } else {
+                original.apply(this, arguments)
+            }
         });
         assert_eq!(store.apply(&write(fence, Some(1), 3)).await, Err(expected), "{name} has its meaning");
         drop(spy);
     }
     let again = fresh.open().await;
-    assert_eq!((revision(&again).await, rows(&again).await), (Some(1), 2), "nothing of the aborted transactions is there");
+    assert_eq!(
+        (revision(&again).await, rows(&again).await),
+        (Some(1), 2),
+        "nothing of the aborted transactions is there"
+    );
     store.apply(&write(fence, Some(1), 3)).await.expect("the store works on");
     assert_eq!((revision(&again).await, rows(&again).await), (Some(2), 4));
 }
@@ -171,7 +111,7 @@ pub async fn a_put_that_throws_leaves_nothing() {
 pub async fn an_abort_after_the_last_put_is_an_error() {
     let (fresh, store, fence) = owned("abort").await;
     let mut puts = 0;
-    let spy = Spy::new("IDBObjectStore", "put", move |original, this, arguments| {
+    let spy = Spy::on_class("IDBObjectStore", "put", move |original, this, arguments| {
         let request = original.apply(this, arguments)?;
         puts += 1;
         if puts == 3 {
@@ -184,14 +124,18 @@ pub async fn an_abort_after_the_last_put_is_an_error() {
     assert_eq!(store.apply(&write(fence, Some(1), 3)).await, Err(StoreError::Aborted));
     drop(spy);
     let again = fresh.open().await;
-    assert_eq!((revision(&again).await, rows(&again).await), (Some(1), 2), "nothing of the aborted transaction is there");
+    assert_eq!(
+        (revision(&again).await, rows(&again).await),
+        (Some(1), 2),
+        "nothing of the aborted transaction is there"
+    );
 }
 
 /// A request that fails by itself aborts the transaction with its own error as the cause, which is read and kept.
 pub async fn a_failed_request_names_the_cause() {
     let (fresh, store, fence) = owned("cause").await;
     // `add` where a row exists fails after the fact, with ConstraintError, as a full disk would with its own error.
-    let spy = Spy::new("IDBObjectStore", "put", move |original, this, arguments| {
+    let spy = Spy::on_class("IDBObjectStore", "put", move |original, this, arguments| {
         let add: Function = Reflect::get(this, &"add".into())?.dyn_into()?;
         let _ = original;
         add.apply(this, arguments)
@@ -200,7 +144,7 @@ pub async fn a_failed_request_names_the_cause() {
     drop(spy);
     let mut spied = 0;
     // The transaction's own error, as a full disk sets it when committing.
-    let spy = Spy::new("IDBObjectStore", "put", move |original, this, arguments| {
+    let spy = Spy::on_class("IDBObjectStore", "put", move |original, this, arguments| {
         spied += 1;
         if spied == 1 {
             let transaction = Reflect::get(this, &"transaction".into())?;
@@ -242,7 +186,10 @@ pub async fn deletion_by_another_evicts() {
     let store = Rc::new(store);
     let (reader, writer, owner, scanner) = (Rc::clone(&store), Rc::clone(&store), Rc::clone(&store), store);
     assert_eq!(in_time(async move { reader.load(KEY).await }).await, Some(Err(StoreError::Evicted)));
-    assert_eq!(in_time(async move { writer.apply(&write(fence, Some(1), 3)).await }).await, Some(Err(StoreError::Evicted)));
+    assert_eq!(
+        in_time(async move { writer.apply(&write(fence, Some(1), 3)).await }).await,
+        Some(Err(StoreError::Evicted))
+    );
     assert_eq!(in_time(async move { owner.take_fence().await }).await, Some(Err(StoreError::Evicted)));
     assert_eq!(in_time(async move { scanner.rows_after(KEY, 0, 1).await }).await, Some(Err(StoreError::Evicted)));
     assert_eq!(fresh.open().await.load(KEY).await, Ok(None), "opened anew it is empty, and says so");
@@ -298,7 +245,7 @@ pub async fn two_connections_race_for_each_revision() {
 pub async fn durability_is_strict() {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let seen = Rc::clone(&asked);
-    let spy = Spy::new("IDBDatabase", "transaction", move |original, this, arguments| {
+    let spy = Spy::on_class("IDBDatabase", "transaction", move |original, this, arguments| {
         let durability = Reflect::get(&arguments.get(2), &"durability".into()).ok().and_then(|value| value.as_string());
         let transaction = original.apply(this, arguments)?;
         let granted = Reflect::get(&transaction, &"durability".into())?.as_string();
@@ -351,7 +298,7 @@ pub async fn a_stubborn_connection_blocks() {
 /// Values that are not ours are corrupt, never a panic and never an empty position.
 pub async fn foreign_values_are_corrupt() {
     let (fresh, store, fence) = owned("corrupt").await;
-    let spy = Spy::new("IDBObjectStore", "put", |original, this, arguments| {
+    let spy = Spy::on_class("IDBObjectStore", "put", |original, this, arguments| {
         let (value, key) = (JsValue::from_str("not bytes"), arguments.get(1));
         original.apply(this, &Array::of2(&value, &key))
     });
@@ -359,7 +306,11 @@ pub async fn foreign_values_are_corrupt() {
     drop(spy);
     assert_eq!(store.load(KEY).await, Err(StoreError::Corrupt));
     assert_eq!(store.rows_after(KEY, 2, 1 << 20).await, Err(StoreError::Corrupt));
-    assert_eq!(store.apply(&write(fence, Some(2), 5)).await, Err(StoreError::Corrupt), "and nothing is written over it");
+    assert_eq!(
+        store.apply(&write(fence, Some(2), 5)).await,
+        Err(StoreError::Corrupt),
+        "and nothing is written over it"
+    );
     // A database of our name and version, but not our object stores.
     drop(store);
     let foreign = Fresh(format!("{}-foreign", fresh.0));
@@ -391,7 +342,11 @@ pub async fn paging_reads_each_row_once() {
         pages += 1;
     }
     assert!(pages > 40, "many pages: {pages}");
-    assert_eq!(store.rows_after(KEY, u64::MAX, 1).await.map(|rows| rows.len()), Ok(1), "the last row may hold any item");
+    assert_eq!(
+        store.rows_after(KEY, u64::MAX, 1).await.map(|rows| rows.len()),
+        Ok(1),
+        "the last row may hold any item"
+    );
 }
 
 fn marked(item: u64, length: usize) -> Vec<u8> {
@@ -400,34 +355,13 @@ fn marked(item: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
-async fn both_sets(a: &IdbStore, x: WriteSet, b: &IdbStore, y: WriteSet) -> (Result<(), StoreError>, Result<(), StoreError>) {
+async fn both_sets(
+    a: &IdbStore,
+    x: WriteSet,
+    b: &IdbStore,
+    y: WriteSet,
+) -> (Result<(), StoreError>, Result<(), StoreError>) {
     both(a.apply(&x), b.apply(&y)).await
-}
-
-/// Polls two futures side by side to their ends.
-async fn both<A, B>(a: impl Future<Output = A>, b: impl Future<Output = B>) -> (A, B) {
-    let (mut a, mut b) = (pin!(a), pin!(b));
-    let (mut first, mut second) = (None, None);
-    poll_fn(|context| {
-        if first.is_none() {
-            if let Poll::Ready(value) = a.as_mut().poll(context) {
-                first = Some(value);
-            }
-        }
-        if second.is_none() {
-            if let Poll::Ready(value) = b.as_mut().poll(context) {
-                second = Some(value);
-            }
-        }
-        match (first.take(), second.take()) {
-            (Some(a), Some(b)) => Poll::Ready((a, b)),
-            (a, b) => {
-                (first, second) = (a, b);
-                Poll::Pending
-            }
-        }
-    })
-    .await
 }
 
 /// Opens a database by hand at a version, without our object stores, and closes it.
@@ -444,8 +378,11 @@ async fn raw_connection(name: &str, version: u32) -> JsValue {
         "return new Promise((resolve, reject) => { const request = indexedDB.open(name, version); \
          request.onsuccess = () => resolve(request.result); request.onerror = () => reject(request.error); })",
     );
-    let promise: Promise =
-        open.call2(&JsValue::UNDEFINED, &name.into(), &version.into()).expect("a promise").dyn_into().expect("a promise");
+    let promise: Promise = open
+        .call2(&JsValue::UNDEFINED, &name.into(), &version.into())
+        .expect("a promise")
+        .dyn_into()
+        .expect("a promise");
     JsFuture::from(promise).await.expect("a database opens by hand")
 }
 

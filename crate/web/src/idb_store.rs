@@ -70,7 +70,11 @@ impl IdbStore {
 
     /// An abort without a cause of its own is an eviction where the connection has gone with it.
     fn explain(&self, fault: StoreError) -> StoreError {
-        if fault == StoreError::Aborted && self.closed.get() { StoreError::Evicted } else { fault }
+        if fault == StoreError::Aborted && self.closed.get() {
+            StoreError::Evicted
+        } else {
+            fault
+        }
     }
 
     async fn raise_fence(&self) -> Result<Fence, StoreError> {
@@ -153,7 +157,12 @@ impl Store for IdbStore {
         self.write(write).await.map_err(|fault| self.explain(fault))
     }
 
-    async fn rows_after(&self, key: PositionKey, after_item: u64, max_bytes: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+    async fn rows_after(
+        &self,
+        key: PositionKey,
+        after_item: u64,
+        max_bytes: usize,
+    ) -> Result<Vec<Vec<u8>>, StoreError> {
         self.read_rows(key, after_item, max_bytes).await.map_err(|fault| self.explain(fault))
     }
 }

@@ -110,7 +110,11 @@ impl ObjectStore {
     /// As [`request`]; [`StoreError::Corrupt`] when it is no bytes.
     pub async fn get(&self, key: &JsValue) -> Result<Option<Vec<u8>>, StoreError> {
         let value = request(self.0.get(key)).await?;
-        if value.is_undefined() { Ok(None) } else { bytes(&value).map(Some) }
+        if value.is_undefined() {
+            Ok(None)
+        } else {
+            bytes(&value).map(Some)
+        }
     }
 
     /// Asks for a write. Whether it succeeded is what [`Transaction::complete`] says.
