@@ -21,6 +21,7 @@ use crate::session::{Session, SessionState, Sessions};
 use crate::time::now_ms;
 
 mod append;
+mod lanes;
 mod open;
 
 /// Everything that a request may touch.
@@ -177,9 +178,7 @@ impl Exchange {
                 Err(Refusal::new(Code::LaneLimitExceeded, "the lanes of a demo stream are fixed"))
             }
             RequestBody::CloseLane(_) => Err(Refusal::new(Code::VerbDenied, "the lanes of a demo stream are fixed")),
-            RequestBody::ListLanes(_) => {
-                Err(Refusal::new(Code::VerbDenied, "lanes are listed by the demo page's own route"))
-            }
+            RequestBody::ListLanes(body) => self.list_lanes(&body, session)?.map(ResponseBody::ListLanes),
             RequestBody::BeginKeyBatch(_) | RequestBody::PutKeyBatchChunk(_) | RequestBody::CommitKeyBatch(_) => {
                 Err(Refusal::new(Code::InvalidKeyBatch, "an unencrypted stream has no key batches"))
             }

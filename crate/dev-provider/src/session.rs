@@ -7,7 +7,7 @@ use remuda_wire::context::SigningContext;
 use remuda_wire::session::{RequestProof, SessionProof};
 use remuda_wire::{Bytes32, Signed};
 
-use crate::grant::{check_context, AdmittedGrant};
+use crate::grant::{check_context, AdmittedGrant, MAX_CLOCK_SKEW_MS};
 use crate::refusal::{Code, Refusal};
 use crate::subscription::Subscription;
 
@@ -135,7 +135,8 @@ impl Sessions {
         if !answers {
             return Err(refused());
         }
-        let expires_at_ms = now_ms.saturating_add(life_ms).min(pending.admitted.grant.expires_at_ms);
+        let expires_at_ms =
+            now_ms.saturating_add(life_ms).min(pending.admitted.grant.expires_at_ms.saturating_add(MAX_CLOCK_SKEW_MS));
         let session = Arc::new(Session {
             id: proof.session_id,
             admitted: pending.admitted,

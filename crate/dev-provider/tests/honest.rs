@@ -22,7 +22,8 @@ fn scoped_proofs_verify_and_views_stay_servable() {
     let events = subscriber.poll_until(|events| batches(events).len() >= 8 && records(events) > 50).expect("honest");
     for batch in batches(&events) {
         let view = &batch.receipt().served_at;
-        let state = provider.broker_state(&subscriber.session.stream.stream_id, Some(&view.block_hash)).expect("a read");
+        let state =
+            provider.broker_state(&subscriber.session.stream.stream_id, Some(&view.block_hash)).expect("a read");
         assert_eq!(&state.view, view);
         let stream = state.stream.expect("the stream");
         assert_eq!(stream.provider_signing_key.0, subscriber.session.stream.provider_key);
@@ -33,7 +34,11 @@ fn scoped_proofs_verify_and_views_stay_servable() {
     provider.kill();
     let provider = Provider::start(&data, &[]);
     let stream_id = provider.stream().stream_id;
-    assert_eq!(provider.broker_state(&stream_id, Some(&first.block_hash)), Ok(before), "the same bytes after a restart");
+    assert_eq!(
+        provider.broker_state(&stream_id, Some(&first.block_hash)),
+        Ok(before),
+        "the same bytes after a restart"
+    );
     assert!(provider.broker_state(&stream_id, None).expect("latest").view.height > first.height);
     assert_eq!(provider.broker_state(&stream_id, Some(&stream_id)), Err(410));
     assert_eq!(provider.broker_state(&first.block_hash, None), Err(404));
@@ -119,7 +124,9 @@ fn a_kill_is_a_void_and_a_signal_is_clean() {
         stop();
         let provider = Provider::start(&data, &["--batch-ms", "50"]);
         let mut session = Session::open(&provider, 1);
-        assert!(matches!(session.append(lane, "next").record_id, RecordId::Fast(id) if (id.broker_epoch, id.sequence) == (epoch, 0)));
+        assert!(
+            matches!(session.append(lane, "next").record_id, RecordId::Fast(id) if (id.broker_epoch, id.sequence) == (epoch, 0))
+        );
         let opened = Subscriber::open_with_events(session, verification.clone(), Some(known.0), known.1);
         let (mut subscriber, mut events) = opened.unwrap_or_else(|refusal| panic!("{refusal:?}"));
         if batches(&events).is_empty() {
@@ -133,4 +140,28 @@ fn a_kill_is_a_void_and_a_signal_is_clean() {
         known = (subscriber.boundary(), subscriber.verifier.state().clone());
         stop = if epoch == 1 { Box::new(move || provider.terminate()) } else { Box::new(move || provider.kill()) };
     }
+}
+
+#[test]
+fn what_was_only_provisional_is_void_after_a_kill() {
+    let data = fresh_directory("provisional");
+    let provider = Provider::start(&data, &["--batch-ms", "1000", "--batch-records", "2"]);
+    let mut session = Session::open(&provider, 1);
+    let lane = session.stream.lanes[0];
+    let verification = Verification::ScopedProofs(LaneScope::Exact(lane));
+    session.append(lane, "durable");
+    session.append(lane, "durable too");
+    // Answered, but in a batch that stays open for a second.
+    session.append(lane, "provisional");
+    provider.kill();
+    let provider = Provider::start(&data, &[]);
+    let session = Session::open(&provider, 1);
+    let (mut subscriber, events) = Subscriber::open_with_events(session, verification, None, FastState::default())
+        .unwrap_or_else(|refusal| panic!("{refusal:?}"));
+    let [Event::Transition(transition)] = &events[..] else { panic!("{events:?}") };
+    assert_eq!((transition.kind, transition.last_durable_sequence), (TransitionKind::Void, Some(1)));
+    assert_eq!(transition.last_provisional_sequence, None);
+    subscriber.session.append(lane, "again");
+    let events = subscriber.poll_until(|events| !events.is_empty()).expect("honest");
+    assert_eq!((batches(&events)[0].receipt().broker_epoch, records(&events)), (1, 1));
 }

@@ -15,8 +15,9 @@ fn caught(lie: Lie) {
     let provider = Provider::start(&data, &arguments);
     let scope = provider.stream().scope(3);
     let session = Session::open(&provider, 1);
-    let mut subscriber = Subscriber::open(session, Verification::ScopedProofs(scope.clone()), None, FastState::default())
-        .unwrap_or_else(|refusal| panic!("{refusal:?}"));
+    let mut subscriber =
+        Subscriber::open(session, Verification::ScopedProofs(scope.clone()), None, FastState::default())
+            .unwrap_or_else(|refusal| panic!("{refusal:?}"));
     let mut honest = 0;
     let refusal = loop {
         let before = subscriber.verifier.state().clone();
@@ -69,4 +70,29 @@ lies! {
     unlinked_receipt = UnlinkedReceipt,
     wrong_key = WrongKey,
     void_without_transition = VoidWithoutTransition,
+}
+
+#[test]
+fn a_transition_is_withheld_after_a_restart() {
+    let data = fresh_directory("withheld-transition");
+    let provider = Provider::start(&data, &["--writer", "200", "--batch-ms", "50"]);
+    let verification = Verification::ScopedProofs(provider.stream().scope(3));
+    let session = Session::open(&provider, 1);
+    let mut subscriber = Subscriber::open(session, verification.clone(), None, FastState::default())
+        .unwrap_or_else(|refusal| panic!("{refusal:?}"));
+    subscriber.poll_until(|events| batches(events).len() >= 2).expect("honest");
+    let (after, state) = (subscriber.boundary(), subscriber.verifier.state().clone());
+    provider.kill();
+    let arguments = ["--writer", "200", "--batch-ms", "50", "--lie", "void-without-transition", "--lie-after", "1000"];
+    let provider = Provider::start(&data, &arguments);
+    let session = Session::open(&provider, 1);
+    let refusal = match Subscriber::open(session, verification, Some(after), state) {
+        Err(refusal) => refusal,
+        Ok(mut subscriber) => loop {
+            if let Err(refusal) = subscriber.poll(256, 1 << 20) {
+                break refusal;
+            }
+        },
+    };
+    assert_eq!(refusal.code(), Lie::VoidWithoutTransition.verdict());
 }

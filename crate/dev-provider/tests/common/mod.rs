@@ -3,7 +3,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -29,11 +30,28 @@ use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::verdict::Refusal;
 use remuda_wire::{Bytes, Bytes24, Bytes32, Canonical, ProviderEpoch, Signature, Signed};
 
+/// A directory that is removed when dropped.
+pub struct Directory(PathBuf);
+
+impl Deref for Directory {
+    type Target = PathBuf;
+
+    fn deref(&self) -> &PathBuf {
+        &self.0
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 /// A fresh directory that no other test uses.
-pub fn fresh_directory(name: &str) -> PathBuf {
+pub fn fresh_directory(name: &str) -> Directory {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&directory);
-    directory
+    Directory(directory)
 }
 
 /// A running provider; killed when dropped.
@@ -43,7 +61,7 @@ pub struct Provider {
 }
 
 impl Provider {
-    pub fn start(data: &PathBuf, arguments: &[&str]) -> Self {
+    pub fn start(data: &Path, arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_remuda-dev-provider"))
             .args(["serve", "--listen", "127.0.0.1:0", "--data"])
             .arg(data)
@@ -103,7 +121,11 @@ impl Provider {
     pub fn broker_state(&self, stream: &Bytes32, block: Option<&Bytes32>) -> Result<BrokerState, u16> {
         let block = block.map_or(String::new(), |block| format!("&block={block}"));
         let (status, _, body) = self.http("GET", &format!("/cbqs/broker-state?stream={stream}{block}"), "", &[]);
-        if status == 200 { Ok(BrokerState::from_bytes(&body).expect("canonical")) } else { Err(status) }
+        if status == 200 {
+            Ok(BrokerState::from_bytes(&body).expect("canonical"))
+        } else {
+            Err(status)
+        }
     }
 
     /// Sends one client frame.
@@ -291,6 +313,7 @@ impl Session {
 
 /// What a subscription yields.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
 pub enum Event {
     Batch(VerifiedBatch<RecordDelivery>),
     Transition(BrokerEpochTransition),
