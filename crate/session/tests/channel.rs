@@ -115,10 +115,13 @@ fn polls_for_everything_and_never_spins() {
     assert_eq!(rig.delivered(), BTreeMap::from([(frames::id(1), expected.clone()), (frames::id(2), expected)]));
     // Outstanding credit is back at its target, so further polls grant nothing, in turn.
     let idle = &rig.provider.polls[rig.provider.polls.len() - 4..];
-    let ids: Vec<_> = idle.iter().map(|(id, records, bytes)| {
-        assert_eq!((*records, *bytes), (0, 0));
-        id.0[0]
-    }).collect();
+    let ids: Vec<_> = idle
+        .iter()
+        .map(|(id, records, bytes)| {
+            assert_eq!((*records, *bytes), (0, 0));
+            id.0[0]
+        })
+        .collect();
     assert!(ids == [1, 2, 1, 2] || ids == [2, 1, 2, 1]);
 }
 

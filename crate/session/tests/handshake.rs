@@ -22,10 +22,7 @@ fn opens_a_session() {
     assert_eq!(complete.proof.signature, SIGNATURE);
     assert_eq!(complete.proof.session_id, frames::SESSION);
     bench.body(post, vec![frames::opened(complete.request_id, T0 + 100)]);
-    assert_eq!(
-        bench.told,
-        [Output::Opened { session_id: frames::SESSION, expires_at_ms: T0 + 100 }]
-    );
+    assert_eq!(bench.told, [Output::Opened { session_id: frames::SESSION, expires_at_ms: T0 + 100 }]);
     assert!(bench.session.is_idle(T0));
 }
 
@@ -113,7 +110,9 @@ fn a_frame_after_the_challenge_is_unexpected() {
     let ClientMessage::OpenSession(open) = message else { panic!("no OpenSession") };
     let challenge = frames::challenge(open.request_id, T0);
     bench.body(post, vec![challenge.clone(), challenge]);
-    assert!(matches!(&bench.told[0], Output::Closed { cause, retry_at_ms: None } if cause.code() == "protocol/unexpected-frame"));
+    assert!(
+        matches!(&bench.told[0], Output::Closed { cause, retry_at_ms: None } if cause.code() == "protocol/unexpected-frame")
+    );
 }
 
 #[test]
@@ -136,7 +135,10 @@ fn an_empty_batch_and_a_lost_exchange_are_retried() {
     let mut bench = Bench::new();
     let (post, _) = bench.take_post();
     bench.body(post, vec![]);
-    assert!(matches!(bench.told.pop_front(), Some(Output::Closed { cause: CloseCause::OutcomeUnknown, retry_at_ms: Some(_) })));
+    assert!(matches!(
+        bench.told.pop_front(),
+        Some(Output::Closed { cause: CloseCause::OutcomeUnknown, retry_at_ms: Some(_) })
+    ));
     let due = bench.session.wake_at().unwrap();
     bench.time(due);
     let (post, _) = bench.take_post();

@@ -30,7 +30,9 @@ fn one_request_is_in_flight_and_counters_are_contiguous() {
         assert_eq!(request.proof.session_id, frames::SESSION);
         ids.push(request.request_id);
         bench.body(post, vec![frames::answer(&request)]);
-        assert!(matches!(bench.told.pop_front(), Some(Output::Answer { handle: told, result: Ok(_) }) if told == *handle));
+        assert!(
+            matches!(bench.told.pop_front(), Some(Output::Answer { handle: told, result: Ok(_) }) if told == *handle)
+        );
     }
     ids.dedup();
     assert_eq!(ids.len(), 3);
@@ -85,7 +87,10 @@ fn frames_follow_the_response_that_opens_or_grants() {
     bench.submit(frames::open_subscription(1));
     let (post, request) = bench.take_request();
     bench.body(post, vec![frames::answer(&request), frames::transition(), frames::checkpoint(1)]);
-    assert!(matches!(bench.told.pop_front(), Some(Output::Answer { result: Ok(ResponseBody::OpenSubscription(_)), .. })));
+    assert!(matches!(
+        bench.told.pop_front(),
+        Some(Output::Answer { result: Ok(ResponseBody::OpenSubscription(_)), .. })
+    ));
     assert!(matches!(bench.told.pop_front(), Some(Output::Frame(RoutedFrame::Transition(_)))));
     assert!(matches!(bench.told.pop_front(), Some(Output::Frame(RoutedFrame::Checkpoint(_)))));
     bench.submit(frames::credit(1, 2, 10));
@@ -170,6 +175,30 @@ fn a_subscription_without_verification_gets_no_checkpoint() {
 }
 
 #[test]
+fn group_states_are_of_a_group_that_is_followed() {
+    for (group, legal) in [(8, true), (9, false)] {
+        let mut bench = Bench::opened();
+        bench.submit(frames::group_subscription(1, 8));
+        let (post, request) = bench.take_request();
+        bench.body(post, vec![frames::answer(&request), frames::group_deleted(group)]);
+        match bench.told.pop_back() {
+            Some(Output::Frame(RoutedFrame::GroupState(_))) => assert!(legal),
+            Some(Output::Closed { cause, .. }) => assert_eq!((cause.code(), legal), ("protocol/unknown-group", false)),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_group_subscription_gets_no_fast_record() {
+    let mut bench = Bench::opened();
+    bench.submit(frames::group_subscription(1, 8));
+    let (post, request) = bench.take_request();
+    bench.body(post, vec![frames::answer(&request), frames::delivery(1, 0, 0)]);
+    assert_eq!(closed_code(&mut bench).0, "protocol/unexpected-frame");
+}
+
+#[test]
 fn a_result_for_another_subscription_is_false() {
     let mut bench = Bench::opened();
     bench.submit(frames::open_subscription(1));
@@ -188,13 +217,17 @@ fn errors_reach_what_they_name() {
     let handle = bench.submit(frames::credit(1, 0, 0));
     let (post, request) = bench.take_request();
     bench.body(post, vec![frames::error(3914, Some(request.request_id), None)]);
-    assert!(matches!(&bench.told.pop_front(), Some(Output::Answer { handle: told, result: Err(error) }) if *told == handle && error.code == 3914));
+    assert!(
+        matches!(&bench.told.pop_front(), Some(Output::Answer { handle: told, result: Err(error) }) if *told == handle && error.code == 3914)
+    );
     assert_eq!(bench.session.subscriptions().ids().count(), 2);
     // A subscription, unprompted, beside an answer.
     bench.submit(frames::credit(2, 0, 0));
     let (post, request) = bench.take_request();
     bench.body(post, vec![frames::error(3917, None, Some(1)), frames::answer(&request), frames::delivery(2, 0, 1)]);
-    assert!(matches!(&bench.told.pop_front(), Some(Output::SubscriptionEnded { subscription_id, error }) if *subscription_id == frames::id(1) && error.details == [1, 2]));
+    assert!(
+        matches!(&bench.told.pop_front(), Some(Output::SubscriptionEnded { subscription_id, error }) if *subscription_id == frames::id(1) && error.details == [1, 2])
+    );
     assert!(matches!(bench.told.pop_front(), Some(Output::Answer { result: Ok(_), .. })));
     assert!(matches!(bench.told.pop_front(), Some(Output::Frame(_))));
     // Both: it ends the subscription and answers the request. Repeated past the end, it changes nothing.
@@ -261,7 +294,8 @@ fn an_open_subscription_without_answer_is_not_guessed_at() {
 
 #[test]
 fn misuse_changes_nothing() {
-    let mut bench = Bench::with(SessionConfig { max_queued_requests: 2, ..SessionConfig::new(frames::handshake_config()) });
+    let mut bench =
+        Bench::with(SessionConfig { max_queued_requests: 2, ..SessionConfig::new(frames::handshake_config()) });
     assert_eq!(bench.session.handle_start(T0, [0; 32]), Err(ApiMisuse::AlreadyStarted));
     assert_eq!(bench.session.submit(frames::credit(1, 0, 0), T0), Err(ApiMisuse::UnknownSubscription));
     assert_eq!(bench.session.submit(frames::close_subscription(1), T0), Err(ApiMisuse::UnknownSubscription));

@@ -54,7 +54,13 @@ fn an_unknown_code_is_kept_and_surfaced() {
 
 #[test]
 fn statuses_by_remedy() {
-    for (status, remedy) in [(408, Remedy::Retry), (429, Remedy::Retry), (503, Remedy::Retry), (404, Remedy::Surface), (302, Remedy::Surface)] {
+    for (status, remedy) in [
+        (408, Remedy::Retry),
+        (429, Remedy::Retry),
+        (503, Remedy::Retry),
+        (404, Remedy::Surface),
+        (302, Remedy::Surface),
+    ] {
         assert_eq!(TransportError::Http { status }.remedy(), remedy, "{status}");
     }
 }

@@ -7,11 +7,13 @@ use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::error_frame::CbqsError;
 use remuda_wire::frame::ServerMessage;
 use remuda_wire::grant::{StreamGrant, Verb, Verbs};
+use remuda_wire::group::{DeliveryStateAction, DeliveryStateReceipt, GroupStateUpdate};
 use remuda_wire::key::SigningPublicKey;
+use remuda_wire::preimage;
 use remuda_wire::record::{FastRecordId, RecordHeader, RecordId, RecordKind, RecordOrigin};
 use remuda_wire::request::{
     AppendRequest, AuthenticatedRequest, CloseSubscriptionRequest, Credit, CreditRequest, FastSource,
-    OpenSubscriptionRequest, RequestBody, SubscriptionSource, VerificationMode,
+    OpenSubscriptionRequest, RequestBody, StandardGroupSource, SubscriptionSource, VerificationMode,
 };
 use remuda_wire::response::{AppendResult, DurableWatermark, Response, ResponseBody, SubscriptionState};
 use remuda_wire::scope::{GroupScope, LaneScope};
@@ -205,6 +207,38 @@ pub fn close_subscription(subscription: u8) -> RequestBody {
 pub fn credit(subscription: u8, records: u32, bytes: u64) -> RequestBody {
     let credit = Credit { subscription_id: id(subscription), records, bytes };
     RequestBody::Credit(CreditRequest { stream_id: STREAM, credit })
+}
+
+pub fn group_subscription(subscription: u8, group: u8) -> RequestBody {
+    RequestBody::OpenSubscription(OpenSubscriptionRequest {
+        stream_id: STREAM,
+        subscription_id: id(subscription),
+        source: SubscriptionSource::StandardGroup(StandardGroupSource { lane_id: LANE, group_id: id(group) }),
+        after_group_receipt: None,
+        verification: VerificationMode::None,
+    })
+}
+
+pub fn group_deleted(group: u8) -> ServerMessage {
+    let group_id = id(group);
+    ServerMessage::GroupState(GroupStateUpdate {
+        config: None,
+        receipt: DeliveryStateReceipt {
+            context: context(),
+            served_at: view(),
+            stream_id: STREAM,
+            lane_id: LANE,
+            group_id,
+            provider_epoch: ProviderEpoch,
+            action: DeliveryStateAction::GroupDelete,
+            record_id: None,
+            lease_id: None,
+            resulting_state_digest: preimage::group_deleted_state(&context(), &STREAM, &LANE, &group_id),
+            previous_group_receipt: Bytes32([18; 32]),
+            committed_at_ms: 1,
+            signature: Signature::ZERO,
+        },
+    })
 }
 
 /// The response that a provider gives when everything is right.
