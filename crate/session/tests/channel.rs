@@ -21,7 +21,7 @@ struct Rig {
     now_ms: u64,
     posts: VecDeque<(Slot, PostId, Vec<u8>)>,
     told: Vec<Output>,
-    refused: usize,
+    refused: Vec<u64>,
 }
 
 impl Rig {
@@ -29,7 +29,7 @@ impl Rig {
         let session = SessionConfig::new(frames::handshake_config());
         let mut channel = LongPollChannel::new(ChannelConfig { session, credit: TARGET });
         channel.handle_start(T0, [1; 32]).unwrap();
-        let mut rig = Self { channel, provider, now_ms: T0, posts: VecDeque::new(), told: Vec::new(), refused: 0 };
+        let mut rig = Self { channel, provider, now_ms: T0, posts: VecDeque::new(), told: Vec::new(), refused: Vec::new() };
         rig.drain();
         rig
     }
@@ -48,7 +48,7 @@ impl Rig {
                     self.posts.retain(|(other, id, _)| (*other, *id) != (slot, post));
                 }
                 ChannelOutput::Session { output, .. } => self.told.push(output),
-                ChannelOutput::PollRefused { .. } => self.refused += 1,
+                ChannelOutput::PollRefused { resume_at_ms, .. } => self.refused.push(resume_at_ms),
             }
         }
     }
@@ -172,10 +172,10 @@ fn a_refused_poll_waits_and_a_final_one_closes() {
     assert!(rig.exchange());
     rig.provider.fail_next = Some(3914);
     assert!(rig.exchange());
-    assert_eq!(rig.refused, 1);
-    if rig.posts.is_empty() {
-        rig.wake();
-    }
+    let resume_at_ms = rig.refused[0];
+    assert!(resume_at_ms > rig.now_ms && rig.posts.is_empty(), "no poll before its time");
+    assert_eq!(rig.channel.wake_at(), Some(resume_at_ms));
+    rig.wake();
     rig.provider.fail_next = Some(3907);
     assert!(rig.exchange());
     assert!(matches!(rig.told.last(), Some(Output::Closed { retry_at_ms: None, .. })));
