@@ -285,8 +285,8 @@ impl LongPollChannel {
 
     /// A refused poll by its remedy: later again, or never in this session.
     fn poll_refused(&mut self, error: ProviderError, now_ms: u64) {
-        // It named a subscription, which ended by it; the others are polled on.
-        if error.subscription_id.is_some() {
+        // It named a subscription, which ended by it, and the others are polled on; or the session closed by itself.
+        if error.subscription_id.is_some() || error.kind().invalidates_session() {
             return;
         }
         if error.remedy() == Remedy::Retry {
