@@ -204,4 +204,10 @@ impl Engine {
         self.ids = self.ids.wrapping_add(1);
         keccak256(&[&self.seed.0[..], &self.ids.to_be_bytes()].concat())
     }
+
+    /// A number for jitter.
+    fn jitter(&mut self) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = self.fresh_id().0;
+        u64::from_be_bytes([a, b, c, d, e, f, g, h])
+    }
 }

@@ -21,6 +21,7 @@ use crate::session::{Session, SessionState, Sessions};
 use crate::time::now_ms;
 
 mod append;
+mod lanes;
 mod open;
 
 /// Everything that a request may touch.
@@ -118,7 +119,9 @@ impl Exchange {
             return refused(refusal);
         }
         match request.body {
-            RequestBody::Credit(body) if state.subscriptions.iter().any(|it| *it.id() == body.credit.subscription_id) => {
+            RequestBody::Credit(body)
+                if state.subscriptions.iter().any(|it| *it.id() == body.credit.subscription_id) =>
+            {
                 self.poll(request_id, &body.credit, &session, &mut state).await
             }
             body => {
@@ -133,11 +136,17 @@ impl Exchange {
         }
     }
 
-    fn admit(&self, session: &Session, request: &AuthenticatedRequest, state: &mut SessionState) -> Result<(), Refusal> {
+    fn admit(
+        &self,
+        session: &Session,
+        request: &AuthenticatedRequest,
+        state: &mut SessionState,
+    ) -> Result<(), Refusal> {
         let chain = &self.broker.chain;
         session.admit(&request.proof, chain.context(), state)?;
         let now = now_ms();
-        check_standing(&session.admitted.grant, chain.stream(), now).inspect_err(|_| self.sessions.end(&session.id, now))?;
+        check_standing(&session.admitted.grant, chain.stream(), now)
+            .inspect_err(|_| self.sessions.end(&session.id, now))?;
         if stream_of(&request.body).is_some_and(|stream_id| *stream_id != chain.stream().stream_id) {
             return Err(Refusal::new(Code::StreamNotFound, "no such stream here"));
         }
@@ -161,16 +170,15 @@ impl Exchange {
                 let (stream_id, subscription_id) = (body.stream_id, body.subscription_id);
                 Ok(ResponseBody::CloseSubscription(SubscriptionState { stream_id, subscription_id }))
             }
-            RequestBody::Credit(body) => Err(Refusal::new(
-                Code::NotCheckpointBoundary,
-                "no such subscription: open it again at a boundary",
-            )
-            .ending(body.credit.subscription_id)),
+            RequestBody::Credit(body) => {
+                Err(Refusal::new(Code::NotCheckpointBoundary, "no such subscription: open it again at a boundary")
+                    .ending(body.credit.subscription_id))
+            }
             RequestBody::CreateLane(_) => {
                 Err(Refusal::new(Code::LaneLimitExceeded, "the lanes of a demo stream are fixed"))
             }
             RequestBody::CloseLane(_) => Err(Refusal::new(Code::VerbDenied, "the lanes of a demo stream are fixed")),
-            RequestBody::ListLanes(_) => Err(Refusal::new(Code::VerbDenied, "lanes are listed by the demo page's own route")),
+            RequestBody::ListLanes(body) => self.list_lanes(&body, session)?.map(ResponseBody::ListLanes),
             RequestBody::BeginKeyBatch(_) | RequestBody::PutKeyBatchChunk(_) | RequestBody::CommitKeyBatch(_) => {
                 Err(Refusal::new(Code::InvalidKeyBatch, "an unencrypted stream has no key batches"))
             }
@@ -203,7 +211,8 @@ impl Exchange {
             let over = tokio::time::Instant::now() >= deadline || *closing.borrow_and_update();
             let body = ResponseBody::Credit(credit.clone());
             let mut outbox = Outbox::answering(&ServerMessage::Response(Response { request_id, body }));
-            let Some(subscription) = state.subscriptions.iter_mut().find(|it| *it.id() == credit.subscription_id) else {
+            let Some(subscription) = state.subscriptions.iter_mut().find(|it| *it.id() == credit.subscription_id)
+            else {
                 return Ok(outbox.into_bytes());
             };
             let before = subscription.credit();
@@ -213,7 +222,8 @@ impl Exchange {
                 return Ok(outbox.into_bytes());
             }
             if !outbox.has_frames() {
-                if let Some(subscription) = state.subscriptions.iter_mut().find(|it| *it.id() == credit.subscription_id) {
+                if let Some(subscription) = state.subscriptions.iter_mut().find(|it| *it.id() == credit.subscription_id)
+                {
                     subscription.restore_credit(before);
                 }
             }

@@ -60,7 +60,10 @@ pub fn admit(
 /// 3904, 3906 before its time, 3907 after it, 3901.
 pub fn check_standing(grant: &StreamGrant, stream: &StreamRecord, now_ms: u64) -> Result<(), Refusal> {
     if grant.authorization_generation != stream.authorization_generation {
-        return Err(Refusal::new(Code::AuthorizationGenerationStale, "the grant is of another authorization generation"));
+        return Err(Refusal::new(
+            Code::AuthorizationGenerationStale,
+            "the grant is of another authorization generation",
+        ));
     }
     if now_ms.saturating_add(MAX_CLOCK_SKEW_MS) < grant.not_before_ms {
         return Err(Refusal::new(Code::InvalidGrant, "the grant is not valid yet"));
@@ -80,7 +83,11 @@ pub fn check_standing(grant: &StreamGrant, stream: &StreamRecord, now_ms: u64) -
 /// # Errors
 /// 3938.
 pub fn check_context(given: &SigningContext, ours: &SigningContext) -> Result<(), Refusal> {
-    if given == ours { Ok(()) } else { Err(Refusal::new(Code::ChainInstanceMismatch, "signed for another chain")) }
+    if given == ours {
+        Ok(())
+    } else {
+        Err(Refusal::new(Code::ChainInstanceMismatch, "signed for another chain"))
+    }
 }
 
 fn check_bounds(grant: &StreamGrant) -> Result<(), Refusal> {
@@ -89,5 +96,9 @@ fn check_bounds(grant: &StreamGrant) -> Result<(), Refusal> {
     let within = lifetime <= MAX_GRANT_TTL_MS
         && grant.max_lane_creates_per_min <= MAX_LANE_CREATES_PER_MIN
         && lanes <= MAX_LANE_IDS_PER_GRANT;
-    if within { Ok(()) } else { Err(Refusal::new(Code::InvalidGrant, "the grant exceeds a protocol bound")) }
+    if within {
+        Ok(())
+    } else {
+        Err(Refusal::new(Code::InvalidGrant, "the grant exceeds a protocol bound"))
+    }
 }

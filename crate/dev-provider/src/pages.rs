@@ -14,9 +14,7 @@ const POLICY: &str = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; 
 
 /// Files of `directory` wherever no other route answers. HTML is revalidated each time; hashed files may be kept.
 pub fn serve(router: Router, directory: &Path) -> Router {
-    router.fallback_service(
-        Router::new().fallback_service(ServeDir::new(directory)).layer(map_response(with_headers)),
-    )
+    router.fallback_service(Router::new().fallback_service(ServeDir::new(directory)).layer(map_response(with_headers)))
 }
 
 async fn with_headers<B>(mut response: Response<B>) -> Response<B> {

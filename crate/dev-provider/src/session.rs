@@ -7,7 +7,7 @@ use remuda_wire::context::SigningContext;
 use remuda_wire::session::{RequestProof, SessionProof};
 use remuda_wire::{Bytes32, Signed};
 
-use crate::grant::{check_context, AdmittedGrant};
+use crate::grant::{check_context, AdmittedGrant, MAX_CLOCK_SKEW_MS};
 use crate::refusal::{Code, Refusal};
 use crate::subscription::Subscription;
 
@@ -55,7 +55,12 @@ impl Session {
     ///
     /// # Errors
     /// 3938, 3910 for a wrong signature, 3911 for a counter that does not rise.
-    pub fn admit(&self, proof: &RequestProof, context: &SigningContext, state: &mut SessionState) -> Result<(), Refusal> {
+    pub fn admit(
+        &self,
+        proof: &RequestProof,
+        context: &SigningContext,
+        state: &mut SessionState,
+    ) -> Result<(), Refusal> {
         check_context(&proof.context, context)?;
         if proof.session_id != self.id || self.admitted.holder.verify_digest(proof, &proof.digest()).is_err() {
             return Err(Refusal::new(Code::InvalidProofOfPossession, "the holder did not sign this request"));
@@ -119,7 +124,8 @@ impl Sessions {
         (now_ms, life_ms): (u64, u64),
     ) -> Result<Arc<Session>, Refusal> {
         check_context(&proof.context, context)?;
-        let refused = || Refusal::new(Code::InvalidProofOfPossession, "no such challenge, or not the holder's answer to it");
+        let refused =
+            || Refusal::new(Code::InvalidProofOfPossession, "no such challenge, or not the holder's answer to it");
         let mut tables = self.tables(now_ms);
         let pending = tables.pending.remove(&proof.session_id).ok_or_else(refused)?;
         let answers = proof.challenge == pending.challenge
@@ -129,9 +135,14 @@ impl Sessions {
         if !answers {
             return Err(refused());
         }
-        let expires_at_ms = now_ms.saturating_add(life_ms).min(pending.admitted.grant.expires_at_ms);
-        let session =
-            Arc::new(Session { id: proof.session_id, admitted: pending.admitted, expires_at_ms, state: Default::default() });
+        let expires_at_ms =
+            now_ms.saturating_add(life_ms).min(pending.admitted.grant.expires_at_ms.saturating_add(MAX_CLOCK_SKEW_MS));
+        let session = Arc::new(Session {
+            id: proof.session_id,
+            admitted: pending.admitted,
+            expires_at_ms,
+            state: Default::default(),
+        });
         tables.open.insert(session.id, Arc::clone(&session));
         Ok(session)
     }

@@ -13,9 +13,9 @@ use std::path::Path;
 use anyhow::Context;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use remuda_wire::checkpoint::CheckpointReceipt;
+use remuda_wire::record::RecordHeader;
 use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::{bound, Bytes, Canonical, Reader, Writer};
-use remuda_wire::record::RecordHeader;
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const RECORDS: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("records");

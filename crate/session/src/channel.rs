@@ -194,6 +194,13 @@ impl LongPollChannel {
         self.settle(now_ms);
     }
 
+    /// [`LongPollSession::handle_online`] of both.
+    pub fn handle_online(&mut self, now_ms: u64) {
+        self.command.handle_online(now_ms);
+        self.poll.handle_online(now_ms);
+        self.settle(now_ms);
+    }
+
     /// The next thing to do or to know, until there is none.
     pub fn poll_output(&mut self) -> Option<ChannelOutput> {
         self.outputs.pop_front()
@@ -278,8 +285,8 @@ impl LongPollChannel {
 
     /// A refused poll by its remedy: later again, or never in this session.
     fn poll_refused(&mut self, error: ProviderError, now_ms: u64) {
-        // It named a subscription, which ended by it; the others are polled on.
-        if error.subscription_id.is_some() {
+        // It named a subscription, which ended by it, and the others are polled on; or the session closed by itself.
+        if error.subscription_id.is_some() || error.kind().invalidates_session() {
             return;
         }
         if error.remedy() == Remedy::Retry {

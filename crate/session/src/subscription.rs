@@ -143,12 +143,20 @@ impl Subscriptions {
     /// Judges a checkpoint frame.
     pub(crate) fn checkpoint(&self, frame: &CheckpointFrame) -> Result<(), ProtocolViolation> {
         let live = self.0.get(&frame.subscription_id).ok_or(ProtocolViolation::UnknownSubscription)?;
-        if live.kind.is_verifying() { Ok(()) } else { Err(ProtocolViolation::UnexpectedCheckpoint) }
+        if live.kind.is_verifying() {
+            Ok(())
+        } else {
+            Err(ProtocolViolation::UnexpectedCheckpoint)
+        }
     }
 
     /// Judges a state frame of a group.
     pub(crate) fn group(&self, lane_id: &Bytes32, group_id: &Bytes32) -> Result<(), ProtocolViolation> {
         let followed = self.0.values().any(|live| live.kind.follows(lane_id, group_id));
-        if followed { Ok(()) } else { Err(ProtocolViolation::UnknownGroup) }
+        if followed {
+            Ok(())
+        } else {
+            Err(ProtocolViolation::UnknownGroup)
+        }
     }
 }

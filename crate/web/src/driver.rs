@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::rc::Rc;
 
 use futures_channel::mpsc::{unbounded, UnboundedReceiver, UnboundedSender};
@@ -13,17 +14,17 @@ use remuda_position::{commit, Committed, Fence, PositionKey, Store, StoreError, 
 use remuda_session::{ApiMisuse, PostId, Slot, TransportError};
 use remuda_wire::chain::EndpointTransport;
 use remuda_wire::context::FinalizedView;
-use remuda_wire::{Bytes32, Signature};
+use remuda_wire::{Bytes32, Remedy, Signature};
 use wasm_bindgen_futures::spawn_local;
 
-use crate::clock::{now_ms, random_bytes, sleep_until};
-use crate::dial::{dial_address, DialPolicy};
-use crate::fetch::{self, HttpFault};
+use crate::clock::{now_ms, random_bytes, sleep_until, NoRandomness};
+use crate::dial::{DialRefused, Endpoint, PlainLoopback};
+use crate::fetch::{self, ExchangeLimits, HttpFault};
 
-/// The longest response body that is taken: `RESOLUTIONS.md` §9.
-const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
-/// The longest chain read: a broker state is a few kilobytes.
-const MAX_CHAIN_READ_BYTES: usize = 256 * 1024;
+/// A poll: 16 MiB (`RESOLUTIONS.md` §9), and longer than the engine's own deadline, so that the engine decides.
+const POST_LIMITS: ExchangeLimits = ExchangeLimits { max_body_bytes: 16 * 1024 * 1024, timeout_ms: 120_000 };
+/// A chain read: a broker state is a few kilobytes.
+const CHAIN_READ_LIMITS: ExchangeLimits = ExchangeLimits { max_body_bytes: 256 * 1024, timeout_ms: 20_000 };
 
 /// Where a driver finds its peers.
 #[derive(Clone, Debug)]
@@ -32,8 +33,8 @@ pub struct Addresses {
     pub node: String,
     /// The provider's endpoint by the caller's word, on loopback only.
     pub endpoint: Option<String>,
-    /// What may be dialled.
-    pub policy: DialPolicy,
+    /// Whether plain HTTP on this machine may be dialled.
+    pub plain: PlainLoopback,
 }
 
 /// The holder key: it signs 32-byte digests and is never seen.
@@ -107,6 +108,8 @@ pub enum StartError {
     Store(StoreError),
     /// The grant is of another chain or stream.
     Misuse(ApiMisuse),
+    /// The platform gives no random bytes.
+    NoRandomness(NoRandomness),
 }
 
 impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
@@ -127,7 +130,7 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
     ) -> Result<(), StartError> {
         let fence = self.store.take_fence().await.map_err(StartError::Store)?;
         let mut engine = Engine::new(configure(fence)).map_err(StartError::Misuse)?;
-        engine.handle_start(random_bytes());
+        engine.handle_start(random_bytes().map_err(StartError::NoRandomness)?);
         loop {
             self.drain(&mut engine, &observe);
             let Some(input) = self.next_input(&engine).await else {
@@ -144,7 +147,7 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
                 }
                 self.apply(&mut engine, input);
                 self.drain(&mut engine, &observe);
-                next = self.inputs.try_next().ok().flatten();
+                next = self.inputs.try_recv().ok();
             }
         }
     }
@@ -174,7 +177,7 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
             Input::Signed { slot, digest, signature: None } => engine.handle_signing_failed(slot, &digest, now),
             Input::Chain { view, answer } => {
                 let answer = answer.as_deref().map_err(chain_read_error);
-                engine.handle_chain_read(view.as_ref(), answer, random_bytes(), now);
+                engine.handle_chain_read(view.as_ref(), answer, now);
             }
             Input::Loaded { key, answer: Ok(stored) } => engine.handle_loaded(key, stored, now),
             Input::Loaded { key, answer: Err(error) } => engine.handle_load_failed(key, &error, now),
@@ -207,9 +210,13 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
                     });
                 }
                 Output::ReadChain { view } => {
-                    let url = self.chain_read_url(engine.stream_id(), view.as_ref());
+                    let node = self.chain_read_endpoint(engine.stream_id(), view.as_ref());
                     self.beside(async move {
-                        Input::Chain { view, answer: fetch::get(&url, MAX_CHAIN_READ_BYTES).await }
+                        let answer = match node {
+                            Ok(node) => fetch::get(&node, CHAIN_READ_LIMITS, None).await,
+                            Err(refused) => Err(HttpFault::Other(refused.to_string())),
+                        };
+                        Input::Chain { view, answer }
                     });
                 }
                 Output::Load { key } => {
@@ -235,7 +242,7 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
     }
 
     fn post(&self, engine: &Engine, slot: Slot, post: PostId, body: Vec<u8>) {
-        let Some(url) = self.provider_url(engine) else {
+        let Some(endpoint) = self.provider_endpoint(engine) else {
             let answer = Err(HttpFault::Other("the provider has no endpoint that may be dialled".into()));
             self.beside(async move { Input::Body { slot, post, answer } });
             return;
@@ -244,24 +251,25 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
         self.exchanges.borrow_mut().insert((slot, post), handle);
         self.beside(async move {
             // Dropping the exchange aborts its fetch.
-            let answer = Abortable::new(fetch::post(&url, &body, MAX_BODY_BYTES), registration).await;
+            let answer = Abortable::new(fetch::post(&endpoint, &body, POST_LIMITS, None), registration).await;
             Input::Body { slot, post, answer: answer.unwrap_or(Err(HttpFault::Aborted)) }
         });
     }
 
-    /// The first endpoint of the stream's own provider that may be dialled over HTTPS, or the caller's on loopback.
-    fn provider_url(&self, engine: &Engine) -> Option<String> {
+    /// The first endpoint of the stream's own provider that may be dialled over HTTPS, or the caller's.
+    fn provider_endpoint(&self, engine: &Engine) -> Option<Endpoint> {
+        let admit = |uri: &str| Endpoint::admit(uri, self.addresses.plain).ok();
         if let Some(endpoint) = &self.addresses.endpoint {
-            return dial_address(endpoint, self.addresses.policy).ok();
+            return admit(endpoint);
         }
         let over_https = engine.endpoints().iter().filter(|endpoint| endpoint.transport == EndpointTransport::Https);
-        over_https.filter_map(|endpoint| dial_address(&endpoint.uri, self.addresses.policy).ok()).next()
+        over_https.filter_map(|endpoint| admit(&endpoint.uri)).next()
     }
 
-    fn chain_read_url(&self, stream_id: Bytes32, view: Option<&FinalizedView>) -> String {
+    fn chain_read_endpoint(&self, stream_id: Bytes32, view: Option<&FinalizedView>) -> Result<Endpoint, DialRefused> {
         let node = self.addresses.node.trim_end_matches('/');
         let pin = view.map_or_else(String::new, |view| format!("&block={}", view.block_hash));
-        format!("{node}/cbqs/broker-state?stream={stream_id}{pin}")
+        Endpoint::admit(&format!("{node}/cbqs/broker-state?stream={stream_id}{pin}"), self.addresses.plain)
     }
 }
 
@@ -290,6 +298,12 @@ impl From<StartError> for Failure {
         match error {
             StartError::Store(error) => Self::from(&error),
             StartError::Misuse(misuse) => Self::from(misuse),
+            StartError::NoRandomness(_) => Self {
+                code: "client/no-randomness".into(),
+                remedy: Remedy::Surface,
+                rule: String::new(),
+                meaning: "this browser gives us no random bytes".into(),
+            },
         }
     }
 }

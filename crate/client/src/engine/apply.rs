@@ -160,14 +160,12 @@ impl Engine {
     /// Takes a subscription out of the session by the remedy of what failed: for another try at its boundary, or for good.
     pub(super) fn subscription_failed(&mut self, key: PositionKey, failure: Failure, now_ms: u64) {
         self.leave(key, now_ms);
-        let random = self.fresh_id().0;
-        let [a, b, c, d, e, f, g, h, ..] = random;
+        let jitter = self.jitter();
         if let Some(subscription) = self.subscriptions.get_mut(&key) {
             let again = matches!(failure.remedy, Remedy::Retry | Remedy::ReEnterAtBoundary)
                 && subscription.attempts < MAX_RE_ENTRIES;
             subscription.state = if again {
-                let delay_ms =
-                    self.backoff.delay_ms(subscription.attempts, u64::from_be_bytes([a, b, c, d, e, f, g, h]));
+                let delay_ms = self.backoff.delay_ms(subscription.attempts, jitter);
                 subscription.attempts += 1;
                 SubscriptionState::Due { attempt: subscription.attempts, at_ms: now_ms.saturating_add(delay_ms) }
             } else {

@@ -47,12 +47,11 @@ impl Engine {
         &mut self,
         view: Option<&FinalizedView>,
         answer: Result<&[u8], ChainReadError>,
-        random: [u8; 32],
         now_ms: u64,
     ) {
         match answer {
             Ok(bytes) => match self.keys.handle_read(bytes, view) {
-                Ok(()) => self.chain_read(view, random, now_ms),
+                Ok(()) => self.chain_read(view, now_ms),
                 Err(refusal) => self.chain_failed(view, refusal.into(), None),
             },
             Err(ChainReadError::Gone) => {
@@ -63,26 +62,23 @@ impl Engine {
                 }
             }
             Err(ChainReadError::NotFound) => {
-                self.chain_failed(
-                    view,
-                    Refusal::from(VerifyError::KeyUnresolved).into(),
-                    self.chain_retry(&random, now_ms),
-                );
+                let retry_at_ms = self.chain_retry(now_ms);
+                self.chain_failed(view, Refusal::from(VerifyError::KeyUnresolved).into(), retry_at_ms);
             }
             Err(ChainReadError::Transport(error)) => {
-                self.chain_failed(view, Failure::from(&error), self.chain_retry(&random, now_ms));
+                let retry_at_ms = self.chain_retry(now_ms);
+                self.chain_failed(view, Failure::from(&error), retry_at_ms);
             }
         }
     }
 
-    fn chain_retry(&self, random: &[u8; 32], now_ms: u64) -> Option<u64> {
-        let [a, b, c, d, e, f, g, h, ..] = *random;
-        let jitter = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+    fn chain_retry(&mut self, now_ms: u64) -> Option<u64> {
+        let jitter = self.jitter();
         Some(now_ms.saturating_add(self.backoff.delay_ms(self.chain_attempts, jitter)))
     }
 
     /// A read is in the book: the first one starts the session, a pinned one lets its frame be judged.
-    fn chain_read(&mut self, view: Option<&FinalizedView>, random: [u8; 32], now_ms: u64) {
+    fn chain_read(&mut self, view: Option<&FinalizedView>, now_ms: u64) {
         self.chain_attempts = 0;
         if view.is_some() {
             self.waiting = Waiting::Nothing;
@@ -93,7 +89,8 @@ impl Engine {
             self.chain_failed(None, Refusal::from(VerifyError::StreamMismatch).into(), None);
             return;
         }
-        if let Err(misuse) = self.channel.handle_start(now_ms, random) {
+        let seed = self.fresh_id().0;
+        if let Err(misuse) = self.channel.handle_start(now_ms, seed) {
             self.fail(None, misuse.into());
         }
         self.handle_channel(now_ms);

@@ -55,7 +55,10 @@ impl Exchange {
             return Err(Refusal::new(Code::LaneNotFound, "no such lane"));
         }
         if body.visible_after_ms != 0 || !body.nonce.is_zero() {
-            return Err(Refusal::new(Code::UnsupportedVersion, "visible_after_ms and an unencrypted stream's nonce are zero"));
+            return Err(Refusal::new(
+                Code::UnsupportedVersion,
+                "visible_after_ms and an unencrypted stream's nonce are zero",
+            ));
         }
         if body.encryption_generation != stream.encryption_generation {
             return Err(Refusal::new(Code::EncryptionGenerationStale, "another encryption generation is active"));

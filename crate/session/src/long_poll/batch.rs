@@ -171,7 +171,11 @@ impl Batch<'_> {
         let subscriptions = &mut self.judged.subscriptions;
         let names = |state: &SubscriptionState, stream_id, subscription_id| {
             let same = state.stream_id == stream_id && state.subscription_id == subscription_id;
-            if same { Ok(()) } else { Err(VerifyError::ResultBinding) }
+            if same {
+                Ok(())
+            } else {
+                Err(VerifyError::ResultBinding)
+            }
         };
         match (self.pending.effect, body) {
             (Effect::Open { stream_id, subscription_id, kind }, ResponseBody::OpenSubscription(state)) => {

@@ -182,7 +182,12 @@ impl LongPollSession {
                 let posted = self.post(body, now_ms);
                 self.state = State::Opening(wait, posted);
             }
-            State::Open(OpenState { exchange: Exchange::Signing(pending, request), open, renew_at_ms, resume_at_ms }) => {
+            State::Open(OpenState {
+                exchange: Exchange::Signing(pending, request),
+                open,
+                renew_at_ms,
+                resume_at_ms,
+            }) => {
                 let posted = self.post(request.sign(signature), now_ms);
                 let exchange = Exchange::InFlight(pending, posted);
                 self.state = State::Open(OpenState { open, renew_at_ms, resume_at_ms, exchange });
@@ -240,6 +245,14 @@ impl LongPollSession {
             self.outputs.push_back(Output::Abort { post: posted.post });
         }
         self.close_with(cause, None);
+    }
+
+    /// The network is said to be back: a handshake that waits for its time begins now.
+    pub fn handle_online(&mut self, now_ms: u64) {
+        if let State::Waiting { retry_at_ms } = &mut self.state {
+            *retry_at_ms = now_ms;
+        }
+        self.advance(now_ms);
     }
 
     /// The next thing to do or to know, until there is none.
@@ -319,9 +332,9 @@ impl LongPollSession {
     /// True for a subscription that is open, or that a request on its way or in the queue opens.
     fn is_known(&self, subscription_id: &Bytes32) -> bool {
         let opening = match &self.state {
-            State::Open(OpenState { exchange: Exchange::Signing(pending, _) | Exchange::InFlight(pending, _), .. }) => {
-                pending.opens()
-            }
+            State::Open(OpenState {
+                exchange: Exchange::Signing(pending, _) | Exchange::InFlight(pending, _), ..
+            }) => pending.opens(),
             _ => None,
         };
         let queued = self.queue.iter().any(|(_, body)| match body {
@@ -503,5 +516,9 @@ fn judge_handshake<T>(
         return Err(if ours { CloseCause::Provider(error) } else { violation(ProtocolViolation::RequestIdMismatch) });
     }
     let next = handle(&first).map_err(CloseCause::Violation)?;
-    if frames.next().is_some() { Err(violation(ProtocolViolation::UnexpectedFrame)) } else { Ok(next) }
+    if frames.next().is_some() {
+        Err(violation(ProtocolViolation::UnexpectedFrame))
+    } else {
+        Ok(next)
+    }
 }

@@ -24,18 +24,6 @@ macro_rules! from_plane {
 }
 
 from_plane!(Refusal, DecodeError, VerifyError, AdmissionRefused, EndpointRefused);
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Self {
-        Self::Verdict(refusal.code())
-    }
-}
-
-impl From<remuda_wire::verdict::VerifyError> for Refused {
-    fn from(error: remuda_wire::verdict::VerifyError) -> Self {
-        Self::Verdict(error.code())
-    }
-}
-
 /// The `in` of a vector, or a part of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a>(&'a Value);

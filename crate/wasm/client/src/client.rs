@@ -9,10 +9,12 @@ use remuda_client::{Append, AppendId, EngineConfig, Event, Failure};
 use remuda_position::memory::MemoryStore;
 use remuda_position::{AdmissionBudget, Boundary, PositionKey, Store, StoredRow};
 use remuda_session::CreditTarget;
-use remuda_web::dial::DialPolicy;
+use remuda_web::clock::{now_ms, random_bytes};
+use remuda_web::dial::PlainLoopback;
 use remuda_web::driver::{channel, Addresses, Command, Commands, Driver, Inputs};
-use remuda_web::idb_store::IdbStore;
+
 use remuda_web::store::AnyStore;
+use remuda_web::IdbStore;
 use remuda_wire::context::SigningContext;
 use remuda_wire::grant::StreamGrant;
 use remuda_wire::{Bytes, Bytes32, Canonical};
@@ -57,9 +59,9 @@ impl Client {
             object(&hex::decode(text(&options, "context")?).map_err(|_| bad_argument("`context` is hexadecimal"))?)?;
         let stream_id = digest(&text(&options, "streamId")?, "streamId")?;
         let grant: StreamGrant = object(&bytes(&options, "grant")?)?;
-        let policy = if flag(&options, "allowLoopback") { DialPolicy::LoopbackToo } else { DialPolicy::PublicOnly };
+        let plain = if flag(&options, "allowLoopback") { PlainLoopback::Allow } else { PlainLoopback::Refuse };
         let addresses =
-            Addresses { node: text(&options, "node")?, endpoint: optional_text(&options, "endpoint")?, policy };
+            Addresses { node: text(&options, "node")?, endpoint: optional_text(&options, "endpoint")?, plain };
         let store = match text(&options, "storage")?.as_str() {
             "durable" => {
                 AnyStore::Idb(IdbStore::open(&text(&options, "database")?).await.map_err(|error| store_error(&error))?)
@@ -167,9 +169,9 @@ impl Client {
             lane_id: digest(&text(&record, "lane")?, "lane")?,
             client_message_id: match optional_text(&record, "messageId")? {
                 Some(id) => digest(&id, "messageId")?,
-                None => Bytes32(remuda_web::clock::random_bytes()),
+                None => Bytes32(random_bytes().map_err(|_| bad_argument("without randomness a `messageId` is needed"))?),
             },
-            client_created_at_ms: remuda_web::clock::now_ms(),
+            client_created_at_ms: now_ms(),
             expires_at_ms: match member(&record, "expiresAtMs") {
                 value if value.is_undefined() || value.is_null() => 0,
                 value => u64::try_from(value).map_err(|_| bad_argument("`expiresAtMs` is a bigint"))?,
