@@ -84,7 +84,7 @@ describe("the model", () => {
 
 describe("recounting", () => {
   const over = (items: Item[], boundary: Partial<Boundary> = {}) => {
-    const last = items.findLast((item): item is RecordItem => item.kind === "record");
+    const last = items.filter((item): item is RecordItem => item.kind === "record").at(-1);
     const position: Boundary = {
       brokerEpoch: last?.brokerEpoch ?? null,
       sequence: last?.sequence ?? null,
