@@ -49,11 +49,9 @@ impl Glue<'_> {
         let node = setup.node()?;
         let tools = setup.bindgen()?;
         let built = self.compile(workspace, setup)?;
-        let stem = built
-            .file_stem()
-            .context("a .wasm file without a name")?
-            .to_string_lossy()
-            .into_owned();
+        let stem = built.file_stem().context("a .wasm file without a name")?.to_string_lossy();
+        // `remuda_client_wasm` is the crate of exports over `remuda_client`, whose name its glue has.
+        let stem = stem.strip_suffix("_wasm").unwrap_or(&stem).to_owned();
         let script = self.out.join(&stem).with_extension("js");
 
         let binaryen = stamp::read(&workspace.node_modules().join("binaryen/package.json"))?;
@@ -72,7 +70,7 @@ impl Glue<'_> {
         };
         process::run(
             Command::new(&tools.wasm_bindgen)
-                .args(["--target", target, "--out-dir"])
+                .args(["--target", target, "--out-name", &stem, "--out-dir"])
                 .arg(&staged)
                 .arg(&built),
         )?;

@@ -42,7 +42,7 @@ pub fn demo(workspace: &Workspace, setup: &Setup, arguments: &[String]) -> Resul
     let mut command = Command::new(provider);
     command
         .current_dir(&workspace.root)
-        .args(["demo", "--pages", PAGES, "--data", DATA])
+        .args(["serve", "--writer", "20", "--pages", PAGES, "--data", DATA])
         .args(arguments);
     Err(anyhow::Error::new(command.exec()).context("the dev provider could not be started"))
 }
