@@ -40,7 +40,8 @@ pub fn open_envelope(
     batch: &KeyRotationBatch,
     recipient_secret_key: &SecretBytes,
 ) -> Result<SecretBytes, VerifyError> {
-    let of_batch = envelope.stream_id == batch.stream_id && envelope.encryption_generation == batch.encryption_generation;
+    let of_batch =
+        envelope.stream_id == batch.stream_id && envelope.encryption_generation == batch.encryption_generation;
     if !of_batch || hpke_public_key(recipient_secret_key) != Some(envelope.recipient_hpke_key) {
         return Err(VerifyError::KeyIdentity);
     }

@@ -73,7 +73,11 @@ impl<'a> QuoteRequest<'a> {
         let digest = quote.digest();
         let quote_key = PublicKey::from_signing_key(&provider.quote_key).ok_or(VerifyError::Signature)?;
         quote_key.verify_digest(quote, &digest)?;
-        if self.is_answered_by(quote) { Ok(digest) } else { Err(VerifyError::ResultBinding) }
+        if self.is_answered_by(quote) {
+            Ok(digest)
+        } else {
+            Err(VerifyError::ResultBinding)
+        }
     }
 
     fn is_answered_by(&self, quote: &PriceQuote) -> bool {
