@@ -115,6 +115,11 @@ impl Boundary {
         self.stored.as_ref().map(|stored| stored.revision)
     }
 
+    /// What its start rests on; `None` before anything is durable.
+    pub fn anchor(&self) -> Option<Anchor> {
+        self.stored.as_ref().map(|stored| stored.anchor)
+    }
+
     /// The number of the last durable item; 0 before the first.
     pub fn last_item(&self) -> u64 {
         self.stored.as_ref().map_or(0, |stored| stored.last_item)

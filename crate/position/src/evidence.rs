@@ -1,24 +1,38 @@
 //! What can move a position: verified evidence, and nothing else.
 
+use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use remuda_verify::fast::{AdoptedTransition, VerifiedBatch};
-use remuda_wire::record::{FastRecordId, RecordHeader};
+use remuda_wire::delivery::RecordDelivery;
+use remuda_wire::record::{FastRecordId, RecordId};
 use remuda_wire::verdict::Contradiction;
-use remuda_wire::{bound, Bytes, Bytes32};
+use remuda_wire::Bytes32;
 
 use crate::boundary::{AdoptedLineage, Boundary, CheckpointEnd};
 use crate::item::{ItemAssurance, StoredItem, StoredItemBody, StoredRecord, StoredTransition};
 
-/// What an engine keeps of a record until its batch closes.
+/// What an engine keeps of a record until its batch closes: the delivery itself, shared and never copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveredRecord {
-    /// Its id.
-    pub record_id: FastRecordId,
-    /// Its header.
-    pub header: RecordHeader,
-    /// Its payload.
-    pub payload: Bytes<{ bound::MAX_INLINE_MESSAGE_BYTES }>,
+    id: FastRecordId,
+    delivery: Rc<RecordDelivery>,
+}
+
+impl DeliveredRecord {
+    /// Keeps a fast delivery; `None` for one of another class.
+    pub fn new(delivery: Rc<RecordDelivery>) -> Option<Self> {
+        match delivery.record_id {
+            RecordId::Fast(id) => Some(Self { id, delivery }),
+            RecordId::Standard(_) => None,
+        }
+    }
+
+    fn into_stored(self, checkpoint: Bytes32) -> StoredRecord {
+        // Whoever verified it has let go of it by now, so this moves the payload; else it copies, and is as right.
+        let delivery = Rc::unwrap_or_clone(self.delivery);
+        StoredRecord { record_id: self.id, checkpoint, header: delivery.header, payload: delivery.payload }
+    }
 }
 
 mod sealed {
@@ -79,15 +93,7 @@ impl Evidence for VerifiedBatch<DeliveredRecord> {
         let checkpoint = self.receipt().digest();
         self.into_records()
             .into_iter()
-            .map(|record| StoredItem {
-                assurance,
-                body: StoredItemBody::Record(StoredRecord {
-                    record_id: record.record_id,
-                    checkpoint,
-                    header: record.header,
-                    payload: record.payload,
-                }),
-            })
+            .map(|record| StoredItem { assurance, body: StoredItemBody::Record(record.into_stored(checkpoint)) })
             .collect()
     }
 }

@@ -3,6 +3,7 @@
 use core::ops::Deref;
 
 use remuda_wire::context::{FinalizedView, SigningContext};
+use remuda_wire::key_batch::KeyBatchReceipt;
 use remuda_wire::signed::ProviderSigned;
 use remuda_wire::verdict::VerifyError;
 use remuda_wire::Bytes32;
@@ -72,18 +73,32 @@ impl<K: KeySource> Authority<'_, K> {
     /// [`VerifyError::ContextMismatch`], [`VerifyError::StreamMismatch`], [`VerifyError::ServedAtMismatch`],
     /// [`VerifyError::KeyUnresolved`], [`VerifyError::Signature`].
     pub fn authenticate<T: ProviderSigned>(&self, object: T) -> Result<Verified<T>, VerifyError> {
-        self.check_identity(&object)?;
+        let is_ours = object.stream_id() == self.stream_id;
+        self.authenticate_if(object, is_ours)
+    }
+
+    /// Authenticates a key-batch receipt, which is of a stream when either of its stream ids is.
+    ///
+    /// # Errors
+    /// As [`Authority::authenticate`].
+    pub fn authenticate_key_batch(&self, receipt: KeyBatchReceipt) -> Result<Verified<KeyBatchReceipt>, VerifyError> {
+        let is_ours = [receipt.key_stream_id, receipt.main_stream_id].contains(self.stream_id);
+        self.authenticate_if(receipt, is_ours)
+    }
+
+    fn authenticate_if<T: ProviderSigned>(&self, object: T, is_ours: bool) -> Result<Verified<T>, VerifyError> {
+        self.check_identity(&object, is_ours)?;
         let key = self.keys.key_at(object.served_at()).ok_or(VerifyError::KeyUnresolved)?;
         let digest = object.digest();
         key.verify_digest(&object, &digest)?;
         Ok(Verified { object, digest })
     }
 
-    fn check_identity<T: ProviderSigned>(&self, object: &T) -> Result<(), VerifyError> {
+    fn check_identity<T: ProviderSigned>(&self, object: &T, is_ours: bool) -> Result<(), VerifyError> {
         if object.context() != self.context {
             return Err(VerifyError::ContextMismatch);
         }
-        if object.stream_id() != self.stream_id {
+        if !is_ours {
             return Err(VerifyError::StreamMismatch);
         }
         if object.served_at().chain_instance_id != self.context.chain_instance_id {

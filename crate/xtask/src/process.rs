@@ -6,6 +6,9 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{anyhow, Context, Result};
 
+/// How many words of a command an error shows.
+const MAX_SHOWN_WORDS: usize = 12;
+
 /// A program that ran and did not succeed.
 #[derive(Debug)]
 pub struct ChildFailed {
@@ -95,10 +98,14 @@ fn not_started(command: &Command, error: io::Error) -> anyhow::Error {
     }
 }
 
+/// The command as a person would type it, cut where it lists many files.
 fn shown(command: &Command) -> String {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    words
+    let words: Vec<_> = std::iter::once(command.get_program())
+        .chain(command.get_args())
         .map(|word| word.to_string_lossy())
-        .collect::<Vec<_>>()
-        .join(" ")
+        .collect();
+    match words.get(..MAX_SHOWN_WORDS) {
+        Some(first) => format!("{} …", first.join(" ")),
+        None => words.join(" "),
+    }
 }

@@ -61,7 +61,7 @@ fn natively(workspace: &Workspace) -> Command {
     let mut command = Command::new("cargo");
     command
         .current_dir(&workspace.root)
-        .args(["run", "--quiet", "-p", NATIVE, "--bin", "vectors", "--"]);
+        .args(["run", "-p", NATIVE, "--bin", "vectors", "--"]);
     command
 }
 

@@ -98,6 +98,11 @@ impl Workspace {
 }
 
 impl Package {
+    /// Whether some of it is compiled only for wasm32.
+    pub fn is_for_wasm(&self) -> bool {
+        self.is_wasm_only() || self.name == "remuda-web"
+    }
+
     /// Whether it is of use only in wasm32, so that testing it natively would test nothing.
     pub fn is_wasm_only(&self) -> bool {
         ["remuda-wasm-", "remuda-tests-wasm"]

@@ -29,7 +29,7 @@ const PURE: [&str; 8] = [
 /// Runs every check, going on after a failure so that one run shows everything.
 pub fn run(workspace: &Workspace, setup: &Setup) -> Result<()> {
     type Check = fn(&Workspace, &Setup) -> Result<()>;
-    let checks: [(&str, Check); 6] = [
+    let checks: [(&str, Check); 7] = [
         ("format", |workspace, _| {
             process::run(cargo(workspace).args(["fmt", "--all", "--check"]))
         }),
@@ -44,6 +44,7 @@ pub fn run(workspace: &Workspace, setup: &Setup) -> Result<()> {
                 "warnings",
             ]))
         }),
+        ("clippy for wasm32", clippy_for_wasm),
         ("docs", |workspace, _| {
             process::run(
                 cargo(workspace)
@@ -74,6 +75,31 @@ fn cargo(workspace: &Workspace) -> Command {
     let mut command = Command::new("cargo");
     command.current_dir(&workspace.root);
     command
+}
+
+/// What the native clippy does not see: code that is compiled only for wasm32.
+fn clippy_for_wasm(workspace: &Workspace, setup: &Setup) -> Result<()> {
+    let packages: Vec<_> = workspace
+        .packages
+        .iter()
+        .filter(|package| package.is_for_wasm())
+        .collect();
+    if packages.is_empty() {
+        println!("absent: no crate is for wasm32");
+        return Ok(());
+    }
+    let toolchain = setup.wasm_toolchain()?;
+    for package in packages {
+        let mut clippy = toolchain.cargo(workspace, "clippy");
+        clippy.args(["-p", &package.name]);
+        if package.is_wasm_only() {
+            clippy.arg("--all-targets");
+        }
+        // The lints of another compiler than everyone's are advice.
+        let warnings = if toolchain.is_active() { "-D" } else { "-W" };
+        process::run(clippy.args(["--", warnings, "warnings"]))?;
+    }
+    Ok(())
 }
 
 /// The script `check` of each npm workspace that has one, over the real generated declarations.

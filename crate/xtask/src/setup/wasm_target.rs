@@ -41,11 +41,16 @@ impl WasmToolchain {
     /// Where [`Self::cargo`] puts what it builds.
     pub fn target_dir(&self, workspace: &Workspace) -> PathBuf {
         let dir = workspace.wasm_target();
-        if self.exports.is_empty() {
+        if self.is_active() {
             dir
         } else {
             dir.join("local")
         }
+    }
+
+    /// Whether it is the compiler of the native builds too, lints and all.
+    pub fn is_active(&self) -> bool {
+        self.exports.is_empty()
     }
 
     fn select(&self, command: &mut Command) {

@@ -12,6 +12,12 @@ mod response;
 mod signature;
 mod snapshot;
 mod tree;
+mod session;
+mod append;
+mod common;
+mod evidence;
+mod group;
+mod retention;
 
 use super::input::Input;
 use super::Answer;
@@ -21,6 +27,7 @@ pub type Operation = fn(&Input<'_>) -> Answer;
 
 /// Every operation that this runner knows.
 const OPERATIONS: &[(&str, Operation)] = &[
+    ("append_chain", append::append_chain),
     ("decode", decode::decode),
     ("signing_digest", preimage::signing_digest),
     ("derive", preimage::derive),
@@ -36,6 +43,8 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("checkpoint_full", fast::checkpoint_full),
     ("transition", fast::transition),
     ("chain_read", chain::chain_read),
+    ("handshake", session::handshake),
+    ("credit", session::credit),
     ("endpoint", endpoint::endpoint),
     ("grant", grant::grant),
     ("key_batch", keys::key_batch),
@@ -45,6 +54,10 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("snapshot", snapshot::snapshot),
     ("response", response::response),
     ("group_config", response::group_config),
+    ("cursor_too_old", retention::cursor_too_old),
+    ("evidence_pair", evidence::pair),
+    ("group_chain", group::group_chain),
+    ("retention_pair", evidence::pair),
 ];
 
 /// The operation called `name`.
