@@ -1,7 +1,8 @@
 //! The pure crates need nothing of their host: linked for wasm32, their import section is empty.
 //!
 //! A module links in what is reachable from its exports, and pure crates export nothing, so an ordinary link would
-//! prove little. Here the whole of every archive is linked, and nothing is removed as unreachable.
+//! prove little. Here code is generated for everything that is not generic, used or not, the whole of every archive is
+//! linked, and nothing is removed as unreachable.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -25,10 +26,16 @@ pub fn run(workspace: &Workspace, setup: &Setup) -> Result<()> {
     pure.iter().for_each(|name| {
         cargo.args(["-p", name]);
     });
-    let target = toolchain.target_dir(workspace);
+    // With flags of its own, and therefore a folder of its own.
+    let dir = toolchain.target_dir(workspace).join("purity");
+    cargo.env("CARGO_TARGET_DIR", &dir);
+    cargo.env(
+        "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS",
+        "-C link-dead-code",
+    );
     let built = artifact::build(&mut cargo)?;
     // What is built for this machine (build scripts, macros) is in other folders.
-    let for_wasm = target.join("wasm32-unknown-unknown");
+    let for_wasm = dir.join("wasm32-unknown-unknown");
     let archives: Vec<_> = built
         .iter()
         .filter_map(|artifact| artifact.file("rlib"))
@@ -41,7 +48,6 @@ pub fn run(workspace: &Workspace, setup: &Setup) -> Result<()> {
         pure.len()
     );
 
-    let dir = target.join("purity");
     let source = dir.join("empty.rs");
     let wasm = dir.join("empty.wasm");
     stamp::write(&source, "")?;
