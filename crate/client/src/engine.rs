@@ -1,0 +1,213 @@
+//! The engine: one provider, one stream, any number of subscriptions.
+
+mod apply;
+mod commands;
+mod network;
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use remuda_position::{Admission, AdmissionBudget, Fence, PositionKey};
+use remuda_session::{
+    ApiMisuse, Backoff, ChannelConfig, CreditTarget, HandshakeConfig, LongPollChannel, PostId, RequestHandle,
+    SessionConfig, Slot,
+};
+use remuda_wire::chain::ProviderEndpoint;
+use remuda_wire::context::{FinalizedView, SigningContext};
+use remuda_wire::grant::StreamGrant;
+use remuda_wire::preimage::keccak256;
+use remuda_wire::Bytes32;
+
+use crate::append::AppendId;
+use crate::event::{Connection, Event};
+use crate::failure::Failure;
+use crate::key_book::KeyBook;
+use crate::subscription::Subscription;
+use crate::work::{Waiting, Work};
+
+/// What an engine is made of.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// The chain.
+    pub context: SigningContext,
+    /// The stream.
+    pub stream_id: Bytes32,
+    /// The holder's grant.
+    pub grant: StreamGrant,
+    /// The generation under which this owner writes.
+    pub fence: Fence,
+    /// How much one commit may hold.
+    pub budget: AdmissionBudget,
+    /// How much a subscription may be sent ahead.
+    pub credit: CreditTarget,
+}
+
+/// What the driver does or the application learns, in order.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "each is taken out as it is made")]
+pub enum Output {
+    /// POST `body` to the provider; answer with [`Engine::handle_body`] or [`Engine::handle_transport_error`].
+    Post {
+        /// Of which session.
+        slot: Slot,
+        /// Which exchange.
+        post: PostId,
+        /// One canonical client frame.
+        body: Vec<u8>,
+    },
+    /// The answer of this exchange is no longer wanted.
+    Abort {
+        /// Which exchange.
+        post: PostId,
+        /// Of which session.
+        slot: Slot,
+    },
+    /// Sign with the holder key; answer with [`Engine::handle_signature`] or [`Engine::handle_signing_failed`].
+    Sign {
+        /// Of which session.
+        slot: Slot,
+        /// What is signed.
+        digest: Bytes32,
+    },
+    /// Read the broker state, latest or pinned; answer with [`Engine::handle_chain_read`] and the same view.
+    ReadChain {
+        /// Which view; `None` for the latest.
+        view: Option<FinalizedView>,
+    },
+    /// Read a position; answer with [`Engine::handle_loaded`].
+    Load {
+        /// Which.
+        key: PositionKey,
+    },
+    /// Commit; answer with [`Engine::handle_committed`] or [`Engine::handle_store_error`]. One at a time.
+    Commit(Admission),
+    /// Tell the application.
+    Event(Event),
+}
+
+/// The engine. See the crate for how to drive it.
+#[derive(Debug)]
+pub struct Engine {
+    config: EngineConfig,
+    keys: KeyBook,
+    channel: LongPollChannel,
+    connection: Connection,
+    /// True between a session's opening and its end.
+    in_session: bool,
+    /// When the latest chain read is tried again; it precedes everything else.
+    chain_retry_at_ms: Option<u64>,
+    chain_attempts: u32,
+    subscriptions: BTreeMap<PositionKey, Subscription>,
+    /// Open subscriptions of the session by their id there.
+    routes: BTreeMap<Bytes32, PositionKey>,
+    /// `OpenSubscription` requests that are not answered yet.
+    opening: BTreeMap<RequestHandle, PositionKey>,
+    work: VecDeque<Work>,
+    waiting: Waiting,
+    appends: BTreeMap<RequestHandle, AppendId>,
+    outputs: VecDeque<Output>,
+    seed: Bytes32,
+    ids: u64,
+    backoff: Backoff,
+}
+
+impl Engine {
+    /// An engine that has not started.
+    ///
+    /// # Errors
+    /// [`ApiMisuse::GrantMismatch`] when the grant is of another chain or stream.
+    pub fn new(config: EngineConfig) -> Result<Self, ApiMisuse> {
+        let handshake = HandshakeConfig::new(config.context.clone(), config.stream_id, config.grant.clone())?;
+        let channel =
+            LongPollChannel::new(ChannelConfig { session: SessionConfig::new(handshake), credit: config.credit });
+        Ok(Self {
+            keys: KeyBook::new(config.context.clone(), config.stream_id),
+            config,
+            channel,
+            connection: Connection::Idle,
+            in_session: false,
+            chain_retry_at_ms: None,
+            chain_attempts: 0,
+            subscriptions: BTreeMap::new(),
+            routes: BTreeMap::new(),
+            opening: BTreeMap::new(),
+            work: VecDeque::new(),
+            waiting: Waiting::Nothing,
+            appends: BTreeMap::new(),
+            outputs: VecDeque::new(),
+            seed: Bytes32::ZERO,
+            ids: 0,
+            backoff: Backoff::DEFAULT,
+        })
+    }
+
+    /// Starts: reads the chain, then opens a session. `random` is fresh.
+    pub fn handle_start(&mut self, random: [u8; 32]) {
+        self.seed = keccak256(&random);
+        self.connection = Connection::Connecting;
+        self.outputs.push_back(Output::ReadChain { view: None });
+        self.tell(Event::StatusChanged);
+    }
+
+    /// The next thing to do or to tell, until there is none.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`Engine::handle_time`] next has something to do.
+    pub fn wake_at(&self) -> Option<u64> {
+        let key_retry = match &self.waiting {
+            Waiting::Key { retry_at_ms, .. } => *retry_at_ms,
+            Waiting::Nothing | Waiting::Commit { .. } => None,
+        };
+        let re_entries = self.subscriptions.values().filter_map(Subscription::due_at);
+        [self.channel.wake_at(), self.chain_retry_at_ms, key_retry].into_iter().flatten().chain(re_entries).min()
+    }
+
+    /// The stream.
+    pub const fn stream_id(&self) -> Bytes32 {
+        self.config.stream_id
+    }
+
+    /// How it stands to its provider.
+    pub const fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The subscriptions by position.
+    pub const fn subscriptions(&self) -> &BTreeMap<PositionKey, Subscription> {
+        &self.subscriptions
+    }
+
+    /// The endpoints of the stream's own provider as last read: the only ones to dial (§4.3).
+    pub fn endpoints(&self) -> &[ProviderEndpoint] {
+        self.keys.latest().and_then(|state| state.provider.as_ref()).map_or(&[], |provider| &provider.endpoints)
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.outputs.push_back(Output::Event(event));
+    }
+
+    fn fail(&mut self, key: Option<PositionKey>, failure: Failure) {
+        self.tell(Event::Failure { key, failure });
+    }
+
+    fn set_connection(&mut self, connection: Connection) {
+        if self.connection != connection {
+            self.connection = connection;
+            self.tell(Event::StatusChanged);
+        }
+    }
+
+    /// An id that this engine has not used before, unpredictable to others.
+    fn fresh_id(&mut self) -> Bytes32 {
+        self.ids = self.ids.wrapping_add(1);
+        keccak256(&[&self.seed.0[..], &self.ids.to_be_bytes()].concat())
+    }
+
+    /// A number for jitter.
+    fn jitter(&mut self) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = self.fresh_id().0;
+        u64::from_be_bytes([a, b, c, d, e, f, g, h])
+    }
+}

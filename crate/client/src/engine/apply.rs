@@ -1,0 +1,189 @@
+//! Frames become evidence, evidence becomes durable. Nothing is half applied: a refusal drops what waits and leaves F.
+
+use alloc::rc::Rc;
+
+use remuda_position::{Committed, DeliveredRecord, Evidence, PositionKey, StoreError};
+use remuda_wire::delivery::RecordDelivery;
+use remuda_wire::verdict::{ProtocolViolation, Refusal};
+use remuda_wire::{Remedy, Signed};
+
+use super::{Engine, Output};
+use crate::event::{Connection, Event};
+use crate::failure::Failure;
+use crate::subscription::{Subscription, SubscriptionState};
+use crate::work::{Told, Waiting, Work};
+
+/// Re-entries without progress before a failure is for good.
+const MAX_RE_ENTRIES: u32 = 4;
+
+impl Engine {
+    /// Applies frames in order until one must wait.
+    pub(super) fn apply_work(&mut self, now_ms: u64) {
+        while let (Waiting::Nothing, Some(work)) = (&self.waiting, self.work.front()) {
+            let Some(key) = self.routes.get(&work.subscription_id()).copied() else {
+                // Of a subscription that has left meanwhile.
+                self.work.pop_front();
+                continue;
+            };
+            if let Some(view) = work.served_at().filter(|view| !self.keys.knows(view)) {
+                let view = view.clone();
+                self.outputs.push_back(Output::ReadChain { view: Some(view.clone()) });
+                self.waiting = Waiting::Key { view, retry_at_ms: None };
+                return;
+            }
+            let Some(work) = self.work.pop_front() else { return };
+            if let Err(refusal) = self.apply(key, work) {
+                self.subscription_failed(key, refusal.into(), now_ms);
+            }
+        }
+    }
+
+    fn apply(&mut self, key: PositionKey, work: Work) -> Result<(), Refusal> {
+        let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
+        let Some(verifier) = &mut subscription.verifier else { return Ok(()) };
+        match work {
+            Work::Delivery(delivery) => take_delivery(subscription, delivery),
+            Work::Checkpoint(frame) => {
+                let batch = verifier.handle_checkpoint(frame, &self.keys)?;
+                let receipt = batch.receipt();
+                let told = Told::Batch {
+                    checkpoint: receipt.digest(),
+                    broker_epoch: receipt.broker_epoch,
+                    first_sequence: receipt.first_sequence,
+                    last_sequence: receipt.last_sequence,
+                    records: batch.records().len(),
+                    lane_map_root: batch.lane_map_root(),
+                    served_at_height: receipt.served_at.height,
+                    committed_at_ms: receipt.committed_at_ms,
+                    assurance: batch.assurance(),
+                };
+                self.admit(key, batch, told)
+            }
+            Work::Transition(_, transition) => {
+                // The frame names no subscription: one sent for another of ours may come again.
+                if verifier.state().tail == Some(transition.digest()) {
+                    return Ok(());
+                }
+                let adopted = verifier.handle_transition(Rc::unwrap_or_clone(transition), &self.keys)?;
+                let told = {
+                    let transition = adopted.transition();
+                    Told::Transition {
+                        kind: transition.kind,
+                        from_epoch: transition.previous_lineage.map(|lineage| lineage.broker_epoch),
+                        to_epoch: transition.replacement_broker_epoch,
+                    }
+                };
+                self.admit(key, adopted, told)
+            }
+        }
+    }
+
+    fn admit(&mut self, key: PositionKey, evidence: impl Evidence, told: Told) -> Result<(), Refusal> {
+        let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
+        if let Some(admission) = subscription.boundary.plan(evidence, self.config.fence, &self.config.budget)? {
+            self.outputs.push_back(Output::Commit(admission));
+            self.waiting = Waiting::Commit { key, told };
+        }
+        Ok(())
+    }
+
+    /// The commit that was asked for is durable: the position has moved, with its rows.
+    pub fn handle_committed(&mut self, committed: Committed, now_ms: u64) {
+        let Waiting::Commit { key, told } = core::mem::replace(&mut self.waiting, Waiting::Nothing) else { return };
+        if let Some(subscription) = self.subscriptions.get_mut(&key) {
+            subscription.boundary = committed.into_boundary();
+            subscription.failure = None;
+            subscription.attempts = 0;
+            let last_item = subscription.boundary.last_item();
+            let event = match told {
+                Told::Batch {
+                    checkpoint,
+                    broker_epoch,
+                    first_sequence,
+                    last_sequence,
+                    records,
+                    lane_map_root,
+                    served_at_height,
+                    committed_at_ms,
+                    assurance,
+                } => {
+                    subscription.verified_records += u64::try_from(records).unwrap_or(u64::MAX);
+                    subscription.verified_batches += 1;
+                    // What waited when a session ended has come again: nothing of it was withdrawn.
+                    subscription.discarded = 0;
+                    Event::Batch {
+                        key,
+                        checkpoint,
+                        broker_epoch,
+                        first_sequence,
+                        last_sequence,
+                        records,
+                        lane_map_root,
+                        served_at_height,
+                        committed_at_ms,
+                        assurance,
+                        last_item,
+                    }
+                }
+                Told::Transition { kind, from_epoch, to_epoch } => {
+                    let discarded = core::mem::take(&mut subscription.discarded);
+                    Event::Transition { key, kind, from_epoch, to_epoch, discarded, last_item }
+                }
+            };
+            self.tell(event);
+            self.tell(Event::StatusChanged);
+        }
+        self.apply_work(now_ms);
+    }
+
+    /// The commit that was asked for failed: nothing of it was kept, so its subscription starts again at what is durable.
+    pub fn handle_store_error(&mut self, error: &StoreError, now_ms: u64) {
+        let Waiting::Commit { key, .. } = core::mem::replace(&mut self.waiting, Waiting::Nothing) else { return };
+        match error {
+            StoreError::Conflict => {
+                self.leave(key, now_ms);
+                if let Some(subscription) = self.subscriptions.get_mut(&key) {
+                    subscription.state = SubscriptionState::Opening;
+                }
+                self.outputs.push_back(Output::Load { key });
+            }
+            StoreError::Fenced => {
+                self.fail(Some(key), Failure::from(error));
+                self.channel.close(now_ms);
+                self.set_connection(Connection::Closed);
+            }
+            _ => self.subscription_failed(key, Failure::from(error), now_ms),
+        }
+        self.handle_channel(now_ms);
+    }
+
+    /// Takes a subscription out of the session by the remedy of what failed: for another try at its boundary, or for good.
+    pub(super) fn subscription_failed(&mut self, key: PositionKey, failure: Failure, now_ms: u64) {
+        self.leave(key, now_ms);
+        let jitter = self.jitter();
+        if let Some(subscription) = self.subscriptions.get_mut(&key) {
+            let again = matches!(failure.remedy, Remedy::Retry | Remedy::ReEnterAtBoundary)
+                && subscription.attempts < MAX_RE_ENTRIES;
+            subscription.state = if again {
+                let delay_ms = self.backoff.delay_ms(subscription.attempts, jitter);
+                subscription.attempts += 1;
+                SubscriptionState::Due { attempt: subscription.attempts, at_ms: now_ms.saturating_add(delay_ms) }
+            } else {
+                SubscriptionState::Failed
+            };
+            subscription.failure = Some((failure.clone(), now_ms));
+        }
+        self.fail(Some(key), failure);
+        self.tell(Event::StatusChanged);
+    }
+}
+
+fn take_delivery(subscription: &mut Subscription, delivery: Rc<RecordDelivery>) -> Result<(), Refusal> {
+    let Some(verifier) = &mut subscription.verifier else { return Ok(()) };
+    let kept = DeliveredRecord::new(Rc::clone(&delivery)).ok_or(ProtocolViolation::UnexpectedFrame)?;
+    verifier.handle_delivery(&delivery, kept)?;
+    if let Some(watermark) = &delivery.durable_watermark {
+        subscription.watermark = watermark.last_durable_sequence;
+    }
+    Ok(())
+}

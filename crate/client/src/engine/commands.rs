@@ -1,0 +1,117 @@
+//! What an application asks for.
+
+use remuda_position::{Boundary, PositionKey, StoreError, StoredPosition};
+use remuda_session::ApiMisuse;
+use remuda_wire::request::{CloseSubscriptionRequest, RequestBody};
+
+use super::{Engine, Output};
+use crate::append::{Append, AppendId, AppendOutcome};
+use crate::event::{Connection, Event};
+use crate::failure::Failure;
+use crate::subscription::{Subscription, SubscriptionSpec, SubscriptionState};
+use crate::work::Waiting;
+
+impl Engine {
+    /// Subscribes; the position is loaded first. Subscribing to the same twice is once; a failed one starts again.
+    pub fn subscribe(&mut self, spec: SubscriptionSpec) -> PositionKey {
+        let key = spec.key(&self.config.context, &self.config.stream_id);
+        let failed = self.subscriptions.get(&key).is_some_and(|known| known.state == SubscriptionState::Failed);
+        if failed || !self.subscriptions.contains_key(&key) {
+            self.subscriptions.insert(key, Subscription::new(spec, Boundary::empty(key)));
+            self.outputs.push_back(Output::Load { key });
+        }
+        key
+    }
+
+    /// Takes a loaded position: the subscription opens as soon as there is a session.
+    pub fn handle_loaded(&mut self, key: PositionKey, stored: Option<StoredPosition>, now_ms: u64) {
+        let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
+        subscription.boundary = stored.map_or_else(|| Boundary::empty(key), |stored| Boundary::stored(key, stored));
+        subscription.state = SubscriptionState::Due { attempt: subscription.attempts, at_ms: now_ms };
+        self.tell(Event::StatusChanged);
+        self.open_due(now_ms);
+    }
+
+    /// A position could not be loaded: without it nothing is asked for, since nothing could be kept.
+    pub fn handle_load_failed(&mut self, key: PositionKey, error: &StoreError, now_ms: u64) {
+        self.subscription_failed(key, Failure::from(error), now_ms);
+    }
+
+    /// The network is said to be back: what waits to be tried again is tried now.
+    pub fn handle_online(&mut self, now_ms: u64) {
+        if let Some(retry_at_ms) = &mut self.chain_retry_at_ms {
+            *retry_at_ms = now_ms;
+        }
+        if let Waiting::Key { retry_at_ms: Some(retry_at_ms), .. } = &mut self.waiting {
+            *retry_at_ms = now_ms;
+        }
+        self.channel.handle_online(now_ms);
+        self.handle_time(now_ms);
+    }
+
+    /// Ends a subscription. What is durable stays.
+    pub fn unsubscribe(&mut self, key: PositionKey, now_ms: u64) {
+        self.leave(key, now_ms);
+        self.subscriptions.remove(&key);
+        self.tell(Event::StatusChanged);
+    }
+
+    /// Appends; settled by [`Event::Appended`].
+    pub fn append(&mut self, id: AppendId, append: Append, now_ms: u64) {
+        let body = RequestBody::Append(append.into_request(self.config.stream_id));
+        match self.channel.submit(body, now_ms) {
+            Ok(handle) => {
+                self.appends.insert(handle, id);
+            }
+            Err(misuse) => self.tell(Event::Appended { id, outcome: AppendOutcome::Refused(misuse.into()) }),
+        }
+        self.handle_channel(now_ms);
+    }
+
+    /// Closes for good.
+    pub fn close(&mut self, now_ms: u64) {
+        self.channel.close(now_ms);
+        self.chain_retry_at_ms = None;
+        self.handle_channel(now_ms);
+        self.set_connection(Connection::Closed);
+    }
+
+    /// Opens every subscription whose time has come, when there is a session to open it in.
+    pub(super) fn open_due(&mut self, now_ms: u64) {
+        if !self.in_session {
+            return;
+        }
+        let due = |subscription: &Subscription| subscription.due_at().is_some_and(|at_ms| at_ms <= now_ms);
+        let keys: alloc::vec::Vec<_> =
+            self.subscriptions.iter().filter(|(_, subscription)| due(subscription)).map(|(key, _)| *key).collect();
+        for key in keys {
+            if let Err(misuse) = self.open(key, now_ms) {
+                self.fail(Some(key), Failure::from(misuse));
+            }
+        }
+    }
+
+    fn open(&mut self, key: PositionKey, now_ms: u64) -> Result<(), ApiMisuse> {
+        let subscription_id = self.fresh_id();
+        let encrypted = self.keys.stream().is_some_and(|stream| stream.encrypted);
+        let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
+        let request = subscription.open(&self.config.context, self.config.stream_id, encrypted, subscription_id);
+        let handle = self.channel.submit(RequestBody::OpenSubscription(request), now_ms)?;
+        self.opening.insert(handle, key);
+        self.routes.insert(subscription_id, key);
+        self.handle_channel(now_ms);
+        Ok(())
+    }
+
+    /// Takes a subscription out of the session; frames of it that are still on their way are ignored.
+    pub(super) fn leave(&mut self, key: PositionKey, now_ms: u64) {
+        let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
+        let Some(subscription_id) = subscription.detach() else { return };
+        self.routes.remove(&subscription_id);
+        let close = CloseSubscriptionRequest { stream_id: self.config.stream_id, subscription_id };
+        // Not open there any more is as good as closed.
+        if self.channel.submit(RequestBody::CloseSubscription(close), now_ms).is_ok() {
+            self.handle_channel(now_ms);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A failure of any plane as an application sees it: code, remedy, rule, sentence.
+
+use alloc::string::{String, ToString};
+
+use remuda_position::StoreError;
+use remuda_session::{ApiMisuse, CloseCause, ProviderError, TransportError};
+use remuda_wire::{Refusal, Remedy};
+
+/// What went wrong, in a form that crosses to an application unchanged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The stable code, `plane/reason`.
+    pub code: String,
+    /// What to do.
+    pub remedy: Remedy,
+    /// The rule that was broken, `CIP-39 §…`; empty where no document has one.
+    pub rule: String,
+    /// One sentence for people.
+    pub meaning: String,
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let section = refusal.section();
+        let rule = if section.starts_with("RES") { section.to_string() } else { alloc::format!("CIP-39 §{section}") };
+        Self { code: refusal.code().into(), remedy: refusal.remedy(), rule, meaning: refusal.meaning().into() }
+    }
+}
+
+impl From<&StoreError> for Failure {
+    fn from(error: &StoreError) -> Self {
+        Self { code: error.code().into(), remedy: error.remedy(), rule: String::new(), meaning: error.meaning().into() }
+    }
+}
+
+impl From<&ProviderError> for Failure {
+    fn from(error: &ProviderError) -> Self {
+        Self {
+            code: error.code().to_string(),
+            remedy: error.remedy(),
+            rule: "CIP-39 §17".into(),
+            meaning: error.to_string(),
+        }
+    }
+}
+
+impl From<&TransportError> for Failure {
+    fn from(error: &TransportError) -> Self {
+        Self { code: error.code().into(), remedy: error.remedy(), rule: String::new(), meaning: error.to_string() }
+    }
+}
+
+impl From<ApiMisuse> for Failure {
+    fn from(error: ApiMisuse) -> Self {
+        Self { code: error.code().into(), remedy: error.remedy(), rule: String::new(), meaning: error.to_string() }
+    }
+}
+
+impl From<&CloseCause> for Failure {
+    fn from(cause: &CloseCause) -> Self {
+        match cause {
+            CloseCause::Violation(refusal) => Self::from(*refusal),
+            CloseCause::Provider(error) => Self::from(error),
+            CloseCause::Transport(error) => Self::from(error),
+            CloseCause::Expired | CloseCause::OutcomeUnknown | CloseCause::SigningFailed | CloseCause::Requested => {
+                Self {
+                    code: cause.code().into(),
+                    remedy: cause.remedy(),
+                    rule: String::new(),
+                    meaning: match cause {
+                        CloseCause::SigningFailed => "the holder key did not sign",
+                        CloseCause::Expired => "the session expired",
+                        CloseCause::OutcomeUnknown => "the provider answered a request with nothing",
+                        _ => "the session was closed",
+                    }
+                    .into(),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! `remuda-client`: the engine. It speaks to a provider, verifies what it says, and plans what becomes durable; it owns no
+//! socket, no disk and no clock.
+//!
+//! ```text
+//!  subscribe ─▶ Load ─▶ handle_loaded          command            what the driver does         what it gives back
+//!  (time)    ─▶ Post, Sign, ReadChain          ─────────▶ Engine ─▶ outputs            ─────▶ handle_*
+//!  frames    ─▶ verify ─▶ Commit ─▶ handle_committed ─▶ Event::Committed
+//! ```
+//! The driver gives one input, drains [`Engine::poll_output`] until it is empty, then sleeps until [`Engine::wake_at`].
+//! Frames are applied in the order in which they came; while a key is read or a commit is under way they wait.
+#![no_std]
+extern crate alloc;
+
+mod append;
+mod engine;
+mod event;
+mod failure;
+mod key_book;
+mod outcome;
+mod subscription;
+mod work;
+
+pub use append::{Append, AppendId, AppendOutcome};
+pub use engine::{Engine, EngineConfig, Output};
+pub use event::{Connection, Event};
+pub use failure::Failure;
+pub use outcome::ChainReadError;
+pub use subscription::{Subscription, SubscriptionSpec, SubscriptionState};

@@ -1,0 +1,72 @@
+//! What waits to be applied, in order, and what it waits for.
+
+use alloc::rc::Rc;
+
+use remuda_position::PositionKey;
+use remuda_verify::fast::Assurance;
+use remuda_wire::checkpoint::CheckpointFrame;
+use remuda_wire::context::FinalizedView;
+use remuda_wire::delivery::RecordDelivery;
+use remuda_wire::transition::{BrokerEpochTransition, TransitionKind};
+use remuda_wire::Bytes32;
+
+/// One frame for one subscription.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// A record.
+    Delivery(Rc<RecordDelivery>),
+    /// The end of a batch.
+    Checkpoint(CheckpointFrame),
+    /// A transition, for the subscription named: the frame itself names none, so every open one gets it.
+    Transition(Bytes32, Rc<BrokerEpochTransition>),
+}
+
+impl Work {
+    /// The subscription that it is for.
+    pub(crate) fn subscription_id(&self) -> Bytes32 {
+        match self {
+            Self::Delivery(delivery) => delivery.subscription_id,
+            Self::Checkpoint(frame) => frame.subscription_id,
+            Self::Transition(subscription_id, _) => *subscription_id,
+        }
+    }
+
+    /// The view whose key it needs.
+    pub(crate) fn served_at(&self) -> Option<&FinalizedView> {
+        match self {
+            Self::Delivery(_) => None,
+            Self::Checkpoint(frame) => Some(&frame.receipt.served_at),
+            Self::Transition(_, transition) => Some(&transition.served_at),
+        }
+    }
+}
+
+/// What the queue waits for.
+#[derive(Clone, Debug)]
+pub(crate) enum Waiting {
+    /// Nothing: the next piece of work is taken.
+    Nothing,
+    /// A chain read; `retry_at_ms` when the last one failed.
+    Key { view: FinalizedView, retry_at_ms: Option<u64> },
+    /// A commit.
+    Commit { key: PositionKey, told: Told },
+}
+
+/// What is told of a commit once it is one.
+#[derive(Clone, Debug)]
+pub(crate) enum Told {
+    /// A batch.
+    Batch {
+        checkpoint: Bytes32,
+        broker_epoch: u64,
+        first_sequence: u64,
+        last_sequence: u64,
+        records: usize,
+        lane_map_root: Bytes32,
+        served_at_height: u64,
+        committed_at_ms: u64,
+        assurance: Assurance,
+    },
+    /// A transition.
+    Transition { kind: TransitionKind, from_epoch: Option<u64>, to_epoch: u64 },
+}

@@ -1,0 +1,130 @@
+//! Running the provider from its first transition to its clean marker.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use axum::serve::ListenerExt;
+use clap::ValueEnum;
+use remuda_wire::{Bytes32, Canonical};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::broker::Broker;
+use crate::chain::{stream_config, Chain};
+use crate::exchange::Exchange;
+use crate::http::{router, Site};
+use crate::keys::{random32, DevKeys};
+use crate::lanes::demo_lanes;
+use crate::lie::{Liar, Lie};
+use crate::session::Sessions;
+use crate::settings::Settings;
+use crate::store::Store;
+use crate::writer;
+
+/// How long open responses may take after a signal.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Serves until SIGTERM or SIGINT, then commits what is open and says so durably.
+///
+/// # Errors
+/// When the address or the store cannot be used.
+pub async fn serve(settings: Settings) -> anyhow::Result<()> {
+    let listener =
+        TcpListener::bind(settings.listen).await.with_context(|| format!("cannot listen on {}", settings.listen))?;
+    let address = listener.local_addr()?;
+    let (stop, closing) = watch::channel(false);
+    let site = Arc::new(build(&settings, &address.to_string(), closing.clone())?);
+    let broker = Arc::clone(&site.exchange.broker);
+    tokio::spawn(Arc::clone(&broker).run());
+    tokio::spawn(advance(Arc::clone(&broker.chain), settings.block_ms));
+    if settings.writer > 0 {
+        tokio::spawn(writer::run(Arc::clone(&broker), site.lanes.clone(), settings.writer));
+    }
+    let routes = router(site, settings.pages.as_deref());
+    let listener = listener.tap_io(|stream| {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "no TCP_NODELAY");
+        }
+    });
+    let mut stopped = closing;
+    let serving = axum::serve(listener, routes).with_graceful_shutdown(async move {
+        // An error means that the sender is gone, which is a stop as well.
+        let _ = stopped.wait_for(|stop| *stop).await;
+    });
+    let serving = tokio::spawn(async move { serving.await });
+    let stop_asked = stop_signal()?;
+    println!("remuda-dev-provider listening on http://{address}");
+    stop_asked.await;
+    broker.close().await?;
+    stop.send_replace(true);
+    let _ = tokio::time::timeout(GRACE, serving).await;
+    Ok(())
+}
+
+fn build(settings: &Settings, address: &str, closing: watch::Receiver<bool>) -> anyhow::Result<Site> {
+    let store = Arc::new(Store::open(&settings.data)?);
+    let seed = Bytes32::from_bytes(&store.meta_or("seed", || Ok(random32()?.to_bytes()))?)?;
+    let keys = Arc::new(DevKeys::from_seed(seed));
+    let config = stream_config(settings.batch_ms, settings.batch_records);
+    // A chain record can only hold an https endpoint; what is dialled in development is the same address without TLS.
+    let chain = Chain::open(Arc::clone(&store), &keys, &format!("https://{address}/cbqs"), &config)?;
+    let lanes = demo_lanes(&chain.stream().stream_id, settings.lanes);
+    let mut lane_ids: Vec<_> = lanes.iter().map(|lane| lane.id).chain([Bytes32::ZERO]).collect();
+    lane_ids.sort_unstable();
+    let decoys = settings.lies.contains(&Lie::InjectRecord);
+    let broker = Broker::open(store, Arc::new(chain), keys, decoys)?;
+    let exchange = Exchange {
+        broker,
+        liar: Liar::new(settings.lies.clone(), settings.lie_after),
+        sessions: Sessions::default(),
+        lanes: lane_ids,
+        poll: Duration::from_millis(settings.poll_ms),
+        session_ms: settings.session_ms,
+        closing,
+    };
+    let lies = settings.lies.iter().filter_map(|lie| Some(lie.to_possible_value()?.get_name().to_owned())).collect();
+    Ok(Site { exchange, lanes, endpoint: format!("http://{address}/cbqs"), lies })
+}
+
+async fn advance(chain: Arc<Chain>, block_ms: u64) {
+    if block_ms == 0 {
+        return;
+    }
+    let mut ticks = tokio::time::interval(Duration::from_millis(block_ms));
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    ticks.tick().await;
+    loop {
+        ticks.tick().await;
+        let advancing = Arc::clone(&chain);
+        match tokio::task::spawn_blocking(move || advancing.advance()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(%error, "the chain stands still"),
+            Err(error) => tracing::error!(%error, "the chain stands still"),
+        }
+    }
+}
+
+/// Ends at the first SIGTERM or SIGINT after this call.
+#[cfg(unix)]
+fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{signal, SignalKind};
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// Ends at the first Ctrl-C.
+#[cfg(not(unix))]
+fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+    Ok(async {
+        if let Err(error) = tokio::signal::ctrl_c().await {
+            tracing::error!(%error, "no signals");
+        }
+    })
+}

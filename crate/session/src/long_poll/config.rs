@@ -1,0 +1,33 @@
+//! What one virtual session is made of.
+
+use crate::backoff::Backoff;
+use crate::handshake::HandshakeConfig;
+
+/// The configuration of one [`super::LongPollSession`].
+#[derive(Clone, Debug)]
+pub struct SessionConfig {
+    /// Chain, stream and grant.
+    pub handshake: HandshakeConfig,
+    /// Delays between attempts.
+    pub backoff: Backoff,
+    /// How long one exchange may take, the provider's own poll timeout included.
+    pub request_timeout_ms: u64,
+    /// A request that would be sent within this time of the session's expiry opens a new session first; at most half
+    /// of the session's life.
+    pub renew_before_expiry_ms: u64,
+    /// How many requests may wait their turn.
+    pub max_queued_requests: usize,
+}
+
+impl SessionConfig {
+    /// The defaults: a minute per exchange, half a minute before expiry, 256 requests.
+    pub const fn new(handshake: HandshakeConfig) -> Self {
+        Self {
+            handshake,
+            backoff: Backoff::DEFAULT,
+            request_timeout_ms: 60_000,
+            renew_before_expiry_ms: 30_000,
+            max_queued_requests: 256,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What a machine asks for and tells.
+
+use alloc::vec::Vec;
+
+use remuda_wire::response::ResponseBody;
+use remuda_wire::{Bytes32, Refusal, Remedy};
+
+use crate::provider_error::ProviderError;
+use crate::routed::RoutedFrame;
+use crate::transport_error::TransportError;
+
+/// Which of a channel's two sessions: each admits one request at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Slot {
+    /// Appends and everything else that is answered at once.
+    Command,
+    /// Subscriptions, and the credit requests that poll them.
+    Poll,
+}
+
+/// Names one submitted request until it is settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestHandle {
+    pub(crate) slot: Slot,
+    pub(crate) number: u64,
+}
+
+impl RequestHandle {
+    /// The session that it was submitted to.
+    pub const fn slot(self) -> Slot {
+        self.slot
+    }
+}
+
+/// Names one HTTP exchange, so that an answer that comes after it was given up is told from the answer that is awaited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PostId(pub(crate) u64);
+
+/// One thing that the driver does or the caller learns, in order.
+///
+/// Every submitted request is settled exactly once: by `Answer`, `PollTimeout`, `Unanswered` or `Unsent`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // Deliveries are both the common and the large one.
+pub enum Output {
+    /// POST `body` to the endpoint; answer with `handle_body` or `handle_transport_error`.
+    Post {
+        /// Which exchange.
+        post: PostId,
+        /// One canonical `CbqsClientFrameV1`.
+        body: Vec<u8>,
+    },
+    /// The answer of this exchange is no longer wanted: it may be aborted. Whatever still comes of it is ignored.
+    Abort {
+        /// Which exchange.
+        post: PostId,
+    },
+    /// Sign this digest with the holder key; answer with `handle_signature` or `handle_signing_failed`.
+    Sign {
+        /// What is signed.
+        digest: Bytes32,
+    },
+    /// The handshake succeeded. Nothing is subscribed in the new session.
+    Opened {
+        /// The session.
+        session_id: Bytes32,
+        /// When the provider stops taking its proofs.
+        expires_at_ms: u64,
+    },
+    /// The provider answered a request: with a result that is not verified yet, or with an error.
+    Answer {
+        /// Which request.
+        handle: RequestHandle,
+        /// What it answered.
+        result: Result<ResponseBody, ProviderError>,
+    },
+    /// A frame that is legal now.
+    Frame(RoutedFrame),
+    /// The provider ended one subscription; the others go on.
+    SubscriptionEnded {
+        /// Which.
+        subscription_id: Bytes32,
+        /// Why.
+        error: ProviderError,
+    },
+    /// The provider held a request until its poll timeout: whatever it would have granted is not confirmed.
+    PollTimeout {
+        /// Which request.
+        handle: RequestHandle,
+    },
+    /// A request was sent and will not be answered: whether it took effect is unknown.
+    Unanswered {
+        /// Which request.
+        handle: RequestHandle,
+    },
+    /// A request was never sent: it had no effect.
+    Unsent {
+        /// Which request.
+        handle: RequestHandle,
+    },
+    /// The session ended, and every subscription with it.
+    Closed {
+        /// Why.
+        cause: CloseCause,
+        /// When a new handshake begins by itself; `None` when only `handle_start` begins one.
+        retry_at_ms: Option<u64>,
+    },
+}
+
+/// Why a session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CloseCause {
+    /// The peer sent what is no frame, not legal now, or false. Nothing of that body was applied.
+    Violation(Refusal),
+    /// The peer reported an error that no single request or subscription explains, or refused the handshake.
+    Provider(ProviderError),
+    /// An exchange failed, and with it possibly frames of live subscriptions.
+    Transport(TransportError),
+    /// The session is about to expire.
+    Expired,
+    /// A handshake frame or an `OpenSubscription` was answered by an empty batch: what the peer made of it is unknown.
+    OutcomeUnknown,
+    /// The holder key did not sign.
+    SigningFailed,
+    /// The caller closed it.
+    Requested,
+}
+
+impl CloseCause {
+    /// The stable code, `plane/reason`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Violation(refusal) => refusal.code(),
+            Self::Provider(error) => error.code(),
+            Self::Transport(error) => error.code(),
+            Self::Expired => "session/expired",
+            Self::OutcomeUnknown => "session/outcome-unknown",
+            Self::SigningFailed => "session/signing-failed",
+            Self::Requested => "session/requested",
+        }
+    }
+
+    /// What the caller should do about it.
+    pub const fn remedy(&self) -> Remedy {
+        match self {
+            Self::Violation(refusal) => refusal.remedy(),
+            Self::Provider(error) => error.remedy(),
+            Self::Transport(error) => error.remedy(),
+            Self::Expired | Self::OutcomeUnknown => Remedy::Retry,
+            Self::SigningFailed => Remedy::FixRequest,
+            Self::Requested => Remedy::Surface,
+        }
+    }
+}

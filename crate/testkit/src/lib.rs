@@ -1,0 +1,3 @@
+//! `remuda-testkit`: what tests share. Nothing shipped depends on it.
+
+pub mod vector;

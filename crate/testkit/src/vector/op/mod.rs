@@ -1,0 +1,66 @@
+//! The operations by name. Each module holds those of one vector family.
+
+mod chain;
+mod decode;
+mod endpoint;
+mod fast;
+mod grant;
+mod keys;
+mod preimage;
+mod recipe;
+mod response;
+mod signature;
+mod snapshot;
+mod tree;
+mod session;
+mod append;
+mod common;
+mod evidence;
+mod group;
+mod retention;
+
+use super::input::Input;
+use super::Answer;
+
+/// One operation.
+pub type Operation = fn(&Input<'_>) -> Answer;
+
+/// Every operation that this runner knows.
+const OPERATIONS: &[(&str, Operation)] = &[
+    ("append_chain", append::append_chain),
+    ("decode", decode::decode),
+    ("signing_digest", preimage::signing_digest),
+    ("derive", preimage::derive),
+    ("body_hash", preimage::body_hash),
+    ("verify_signature", signature::verify_signature),
+    ("merkle_root", tree::merkle_root),
+    ("sparse_root", tree::sparse_root),
+    ("sparse_prove", tree::sparse_prove),
+    ("sparse_proof_root", tree::sparse_proof_root),
+    ("lane_payload", tree::lane_payload),
+    ("ordered_range", tree::ordered_range),
+    ("checkpoint_scoped", fast::checkpoint_scoped),
+    ("checkpoint_full", fast::checkpoint_full),
+    ("transition", fast::transition),
+    ("chain_read", chain::chain_read),
+    ("handshake", session::handshake),
+    ("credit", session::credit),
+    ("endpoint", endpoint::endpoint),
+    ("grant", grant::grant),
+    ("key_batch", keys::key_batch),
+    ("envelope_open", keys::envelope_open),
+    ("aead_open", keys::aead_open),
+    ("open_subscription", grant::open_subscription),
+    ("snapshot", snapshot::snapshot),
+    ("response", response::response),
+    ("group_config", response::group_config),
+    ("cursor_too_old", retention::cursor_too_old),
+    ("evidence_pair", evidence::pair),
+    ("group_chain", group::group_chain),
+    ("retention_pair", evidence::pair),
+];
+
+/// The operation called `name`.
+pub fn find(name: &str) -> Option<Operation> {
+    OPERATIONS.iter().find(|(known, _)| *known == name).map(|(_, operation)| *operation)
+}

@@ -1,0 +1,109 @@
+//! Who signed an object, and for which chain and stream (§4, §14): from a claim to a [`Verified`] object.
+
+use core::ops::Deref;
+
+use remuda_wire::context::{FinalizedView, SigningContext};
+use remuda_wire::key_batch::KeyBatchReceipt;
+use remuda_wire::signed::ProviderSigned;
+use remuda_wire::verdict::VerifyError;
+use remuda_wire::Bytes32;
+
+use crate::signature::PublicKey;
+
+/// Where provider keys come from: the stream record read at a receipt's own `served_at`.
+pub trait KeySource {
+    /// The key at exactly this view, or `None`: an unresolvable key holds the item, it never falls back to another view.
+    fn key_at(&self, view: &FinalizedView) -> Option<&PublicKey>;
+}
+
+/// One key at every view: of a stream whose chain reads are already settled.
+#[derive(Clone, Debug)]
+pub struct OneKey(pub Option<PublicKey>);
+
+impl KeySource for OneKey {
+    fn key_at(&self, _: &FinalizedView) -> Option<&PublicKey> {
+        self.0.as_ref()
+    }
+}
+
+/// An object whose provider signed exactly these bytes for this chain and stream. Says nothing of its contents.
+///
+/// Made only by [`Authority::authenticate`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified<T> {
+    object: T,
+    digest: Bytes32,
+}
+
+impl<T> Verified<T> {
+    /// The signing digest, computed once.
+    pub const fn digest(&self) -> Bytes32 {
+        self.digest
+    }
+
+    /// The object itself.
+    pub fn into_inner(self) -> T {
+        self.object
+    }
+}
+
+impl<T> Deref for Verified<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.object
+    }
+}
+
+/// What a provider object is checked against: our chain, our stream, its keys.
+#[derive(Debug)]
+pub struct Authority<'a, K> {
+    /// The chain.
+    pub context: &'a SigningContext,
+    /// The stream.
+    pub stream_id: &'a Bytes32,
+    /// Provider keys by view.
+    pub keys: &'a K,
+}
+
+impl<K: KeySource> Authority<'_, K> {
+    /// Checks context, stream, view, key and signature, in this order, and computes the signing digest once.
+    ///
+    /// # Errors
+    /// [`VerifyError::ContextMismatch`], [`VerifyError::StreamMismatch`], [`VerifyError::ServedAtMismatch`],
+    /// [`VerifyError::KeyUnresolved`], [`VerifyError::Signature`].
+    pub fn authenticate<T: ProviderSigned>(&self, object: T) -> Result<Verified<T>, VerifyError> {
+        let is_ours = object.stream_id() == self.stream_id;
+        self.authenticate_if(object, is_ours)
+    }
+
+    /// Authenticates a key-batch receipt, which is of a stream when either of its stream ids is.
+    ///
+    /// # Errors
+    /// As [`Authority::authenticate`].
+    pub fn authenticate_key_batch(&self, receipt: KeyBatchReceipt) -> Result<Verified<KeyBatchReceipt>, VerifyError> {
+        let is_ours = [receipt.key_stream_id, receipt.main_stream_id].contains(self.stream_id);
+        self.authenticate_if(receipt, is_ours)
+    }
+
+    fn authenticate_if<T: ProviderSigned>(&self, object: T, is_ours: bool) -> Result<Verified<T>, VerifyError> {
+        self.check_identity(&object, is_ours)?;
+        let key = self.keys.key_at(object.served_at()).ok_or(VerifyError::KeyUnresolved)?;
+        let digest = object.digest();
+        key.verify_digest(&object, &digest)?;
+        Ok(Verified { object, digest })
+    }
+
+    fn check_identity<T: ProviderSigned>(&self, object: &T, is_ours: bool) -> Result<(), VerifyError> {
+        if object.context() != self.context {
+            return Err(VerifyError::ContextMismatch);
+        }
+        if !is_ours {
+            return Err(VerifyError::StreamMismatch);
+        }
+        if object.served_at().chain_instance_id != self.context.chain_instance_id {
+            return Err(VerifyError::ServedAtMismatch);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,235 @@
+//! `Client`: one stream of one provider, with its database.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use js_sys::{Array, Function};
+use remuda_client::{Append, AppendId, EngineConfig, Event, Failure};
+use remuda_position::memory::MemoryStore;
+use remuda_position::{AdmissionBudget, Boundary, PositionKey, Store, StoredRow};
+use remuda_session::CreditTarget;
+use remuda_web::clock::{now_ms, random_bytes};
+use remuda_web::dial::PlainLoopback;
+use remuda_web::driver::{channel, Addresses, Command, Commands, Driver, Inputs};
+
+use remuda_web::store::AnyStore;
+use remuda_web::IdbStore;
+use remuda_wire::context::SigningContext;
+use remuda_wire::grant::StreamGrant;
+use remuda_wire::{Bytes, Bytes32, Canonical};
+use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::JsValue;
+
+use crate::object::Builder;
+use crate::options::{bytes, digest, flag, function, member, object, optional_text, subscription_spec, text};
+use crate::signer::JsSigner;
+use crate::thrown::{bad_argument, store_error, thrown};
+use crate::to_js;
+
+/// How far a subscription may be sent ahead: some batches of the default size.
+const CREDIT: CreditTarget = CreditTarget { records: 4_096, bytes: 8 * 1024 * 1024 };
+
+struct Inner {
+    store: Rc<AnyStore>,
+    context: SigningContext,
+    stream_id: Bytes32,
+    grant: StreamGrant,
+    addresses: Addresses,
+    signer: Rc<JsSigner>,
+    on_event: Function,
+    commands: Commands,
+    inputs: RefCell<Option<Inputs>>,
+    appends: RefCell<BTreeMap<AppendId, (Function, Function)>>,
+    next_append: Cell<u64>,
+}
+
+/// One stream of one provider, with its database. Methods take `&self`, so that calls may overlap.
+#[wasm_bindgen]
+pub struct Client(Rc<Inner>);
+
+#[wasm_bindgen]
+impl Client {
+    /// Opens the database; does not touch the network.
+    ///
+    /// # Errors
+    /// Throws by code: `misuse/argument`, a `decode/…` of context or grant, a `store/…`.
+    pub async fn open(options: JsValue) -> Result<Client, JsValue> {
+        let context: SigningContext =
+            object(&hex::decode(text(&options, "context")?).map_err(|_| bad_argument("`context` is hexadecimal"))?)?;
+        let stream_id = digest(&text(&options, "streamId")?, "streamId")?;
+        let grant: StreamGrant = object(&bytes(&options, "grant")?)?;
+        let plain = if flag(&options, "allowLoopback") { PlainLoopback::Allow } else { PlainLoopback::Refuse };
+        let addresses =
+            Addresses { node: text(&options, "node")?, endpoint: optional_text(&options, "endpoint")?, plain };
+        let store = match text(&options, "storage")?.as_str() {
+            "durable" => {
+                AnyStore::Idb(IdbStore::open(&text(&options, "database")?).await.map_err(|error| store_error(&error))?)
+            }
+            "memory" => AnyStore::Memory(MemoryStore::default()),
+            _ => return Err(bad_argument("`storage` is \"durable\" or \"memory\"")),
+        };
+        let (commands, inputs) = channel();
+        Ok(Self(Rc::new(Inner {
+            store: Rc::new(store),
+            context,
+            stream_id,
+            grant,
+            addresses,
+            signer: Rc::new(JsSigner(function(&options, "sign")?)),
+            on_event: function(&options, "onEvent")?,
+            commands,
+            inputs: RefCell::new(Some(inputs)),
+            appends: RefCell::default(),
+            next_append: Cell::new(0),
+        })))
+    }
+
+    /// Drives the network until [`Client::close`]. Once per client.
+    ///
+    /// # Errors
+    /// Throws `misuse/already-started`; a `store/…` when the database gives no ownership.
+    pub async fn run(&self) -> Result<(), JsValue> {
+        let inner = Rc::clone(&self.0);
+        let started = || thrown(&Failure::from(remuda_session::ApiMisuse::AlreadyStarted));
+        let inputs = inner.inputs.borrow_mut().take().ok_or_else(started)?;
+        let driver = Driver::new(
+            Rc::clone(&inner.store),
+            Rc::clone(&inner.signer),
+            inner.addresses.clone(),
+            inner.commands.clone(),
+            inputs,
+        );
+        let configure = |fence| EngineConfig {
+            context: inner.context.clone(),
+            stream_id: inner.stream_id,
+            grant: inner.grant.clone(),
+            fence,
+            budget: AdmissionBudget::default(),
+            credit: CREDIT,
+        };
+        let ran = driver.run(configure, |engine, event| inner.observe(engine, event)).await;
+        ran.map_err(|error| thrown(&Failure::from(error)))
+    }
+
+    /// Subscribes and returns the key of its position. The owner opens it once connected.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`, `admission/verification-mode`, `admission/proof-scope-too-wide`.
+    pub fn subscribe(&self, spec: &JsValue) -> Result<String, JsValue> {
+        let spec = subscription_spec(spec)?;
+        let key = spec.key(&self.0.context, &self.0.stream_id);
+        self.0.commands.send(Command::Subscribe(spec));
+        Ok(key.0.to_string())
+    }
+
+    /// Ends a subscription. What is durable stays.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`.
+    pub fn unsubscribe(&self, key: &str) -> Result<(), JsValue> {
+        self.0.commands.send(Command::Unsubscribe(PositionKey(digest(key, "key")?)));
+        Ok(())
+    }
+
+    /// Committed items above `after_item`, ascending; about `max_bytes` of them, at least one where there is one.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`, a `store/…`.
+    pub async fn read(&self, key: String, after_item: u64, max_bytes: u32) -> Result<Array, JsValue> {
+        let key = PositionKey(digest(&key, "key")?);
+        let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+        let rows = self.0.store.rows_after(key, after_item, max_bytes).await.map_err(|error| store_error(&error))?;
+        let items = Array::new();
+        for row in rows {
+            let row = StoredRow::from_bytes(&row).map_err(|_| store_error(&remuda_position::StoreError::Corrupt))?;
+            for (number, item) in row.numbered().filter(|(number, _)| *number > after_item) {
+                items.push(&to_js::item(number, &item));
+            }
+        }
+        Ok(items)
+    }
+
+    /// The durable boundary of a position; null before there is one.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`, a `store/…`.
+    pub async fn boundary(&self, key: String) -> Result<JsValue, JsValue> {
+        let key = PositionKey(digest(&key, "key")?);
+        let stored = self.0.store.load(key).await.map_err(|error| store_error(&error))?;
+        Ok(stored.map_or(JsValue::NULL, |stored| to_js::boundary(&Boundary::stored(key, stored))))
+    }
+
+    /// Appends a record; resolves when the provider took it, provisionally.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`; a `provider/…`; `append/outcome-unknown`.
+    pub async fn append(&self, record: JsValue) -> Result<JsValue, JsValue> {
+        let append = Append {
+            lane_id: digest(&text(&record, "lane")?, "lane")?,
+            client_message_id: match optional_text(&record, "messageId")? {
+                Some(id) => digest(&id, "messageId")?,
+                None => Bytes32(random_bytes().map_err(|_| bad_argument("without randomness a `messageId` is needed"))?),
+            },
+            client_created_at_ms: now_ms(),
+            expires_at_ms: match member(&record, "expiresAtMs") {
+                value if value.is_undefined() || value.is_null() => 0,
+                value => u64::try_from(value).map_err(|_| bad_argument("`expiresAtMs` is a bigint"))?,
+            },
+            payload: Bytes::new(bytes(&record, "payload")?).map_err(|error| bad_argument(&error.to_string()))?,
+        };
+        let id = AppendId(self.0.next_append.get());
+        self.0.next_append.set(id.0 + 1);
+        let settled = js_sys::Promise::new(&mut |resolve, reject| {
+            self.0.appends.borrow_mut().insert(id, (resolve, reject));
+        });
+        self.0.commands.send(Command::Append(id, append));
+        wasm_bindgen_futures::JsFuture::from(settled).await
+    }
+
+    /// The browser's word on the network: `true` tries again at once.
+    pub fn online(&self, is_online: bool) {
+        if is_online {
+            self.0.commands.send(Command::Online);
+        }
+    }
+
+    /// Closes for good; [`Client::run`] resolves.
+    pub fn close(&self) {
+        self.0.commands.send(Command::Close);
+    }
+}
+
+impl Inner {
+    fn observe(&self, engine: &remuda_client::Engine, event: &Event) {
+        match event {
+            Event::StatusChanged => {
+                let status = to_js::status(engine, self.store.health());
+                self.tell(&Builder::new().with("type", "status").with_value("status", &status).build());
+            }
+            Event::Appended { id, outcome } => {
+                if let Some((resolve, reject)) = self.appends.borrow_mut().remove(id) {
+                    let settled = match to_js::append_outcome(outcome) {
+                        Ok(result) => resolve.call1(&JsValue::UNDEFINED, &result),
+                        Err(error) => reject.call1(&JsValue::UNDEFINED, &error),
+                    };
+                    // The settling functions of a promise do not throw.
+                    drop(settled);
+                }
+            }
+            Event::Batch { key, last_item, .. } | Event::Transition { key, last_item, .. } => {
+                let wake = Builder::new().with("type", "committed").with("key", &key.0).with("lastItem", last_item);
+                self.tell(&wake.build());
+            }
+            Event::Failure { .. } => {}
+        }
+        if let Some(event) = to_js::event(event) {
+            self.tell(&event);
+        }
+    }
+
+    fn tell(&self, event: &JsValue) {
+        // An observer that throws is its own fault: the engine goes on.
+        drop(self.on_event.call1(&JsValue::UNDEFINED, event));
+    }
+}

@@ -1,0 +1,80 @@
+//! Reading what JavaScript passes in. Whatever is missing or of another kind is named.
+
+use js_sys::{Array, Function, Reflect, Uint8Array};
+use remuda_client::SubscriptionSpec;
+use remuda_wire::scope::{LaneScope, LaneSet};
+use remuda_wire::{Bytes32, Canonical};
+use wasm_bindgen::{JsCast, JsValue};
+
+use crate::thrown::{bad_argument, thrown};
+
+/// A member of an options object; `undefined` when absent.
+pub fn member(options: &JsValue, name: &str) -> JsValue {
+    Reflect::get(options, &JsValue::from_str(name)).unwrap_or(JsValue::UNDEFINED)
+}
+
+/// A text member.
+pub fn text(options: &JsValue, name: &str) -> Result<String, JsValue> {
+    member(options, name).as_string().ok_or_else(|| bad_argument(&format!("`{name}` is a string")))
+}
+
+/// A text member that may be absent.
+pub fn optional_text(options: &JsValue, name: &str) -> Result<Option<String>, JsValue> {
+    let value = member(options, name);
+    if value.is_undefined() || value.is_null() { Ok(None) } else { text(options, name).map(Some) }
+}
+
+/// A bool member; absent is false.
+pub fn flag(options: &JsValue, name: &str) -> bool {
+    member(options, name).as_bool().unwrap_or(false)
+}
+
+/// A function member.
+pub fn function(options: &JsValue, name: &str) -> Result<Function, JsValue> {
+    member(options, name).dyn_into().map_err(|_| bad_argument(&format!("`{name}` is a function")))
+}
+
+/// A `Uint8Array` member.
+pub fn bytes(options: &JsValue, name: &str) -> Result<Vec<u8>, JsValue> {
+    let array: Uint8Array =
+        member(options, name).dyn_into().map_err(|_| bad_argument(&format!("`{name}` is a Uint8Array")))?;
+    Ok(array.to_vec())
+}
+
+/// A digest in hexadecimal.
+pub fn digest(hexadecimal: &str, name: &str) -> Result<Bytes32, JsValue> {
+    let mut digest = Bytes32::ZERO;
+    hex::decode_to_slice(hexadecimal, &mut digest.0)
+        .map_err(|_| bad_argument(&format!("`{name}` is 64 hexadecimal characters")))?;
+    Ok(digest)
+}
+
+/// A canonical object from bytes.
+pub fn object<T: Canonical>(bytes: &[u8]) -> Result<T, JsValue> {
+    T::from_bytes(bytes).map_err(|error| thrown(&remuda_wire::Refusal::from(error).into()))
+}
+
+/// `{ lanes: string[] | "all", verification: "scoped-proofs" | "full-stream" }`.
+pub fn subscription_spec(spec: &JsValue) -> Result<SubscriptionSpec, JsValue> {
+    let lanes = member(spec, "lanes");
+    match (text(spec, "verification")?.as_str(), lanes.as_string().as_deref()) {
+        ("full-stream", Some("all")) => Ok(SubscriptionSpec::FullStream),
+        ("scoped-proofs", None) => SubscriptionSpec::scoped(lane_scope(&lanes)?)
+            .map_err(|refused| thrown(&remuda_wire::Refusal::from(refused).into())),
+        _ => Err(bad_argument("`scoped-proofs` takes a list of lanes, `full-stream` takes \"all\"")),
+    }
+}
+
+fn lane_scope(lanes: &JsValue) -> Result<LaneScope, JsValue> {
+    let lanes: &Array = lanes.dyn_ref().ok_or_else(|| bad_argument("`lanes` is a list of ids or \"all\""))?;
+    let ids: Result<Vec<_>, _> = lanes
+        .iter()
+        .map(|lane| digest(&lane.as_string().ok_or_else(|| bad_argument("a lane is a string"))?, "lanes"))
+        .collect();
+    let set = LaneSet::new(ids?).map_err(|error| bad_argument(&error.to_string()))?;
+    let set = set.ok_or_else(|| bad_argument("`lanes` names at least one lane"))?;
+    Ok(match &*set {
+        [only] => LaneScope::Exact(*only),
+        _ => LaneScope::Set(set),
+    })
+}

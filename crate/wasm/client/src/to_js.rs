@@ -1,0 +1,220 @@
+//! Items, boundaries, statuses and events as plain objects.
+
+use js_sys::Array;
+use remuda_client::{AppendOutcome, Connection, Engine, Event, Subscription, SubscriptionSpec, SubscriptionState};
+use remuda_position::{
+    Anchor, Boundary, ItemAssurance, PositionKey, StoredItem, StoredItemBody, StoredRecord, StoredTransition,
+};
+use remuda_verify::fast::Assurance;
+use remuda_wire::response::AppendResult;
+use remuda_wire::record::RecordId;
+use remuda_wire::transition::TransitionKind;
+use wasm_bindgen::JsValue;
+
+use crate::object::{number, time_ms, Builder, ToJs};
+use crate::thrown::failure_object;
+
+const fn assurance_name(assurance: ItemAssurance) -> &'static str {
+    match assurance {
+        ItemAssurance::LaneSet => "lane-set",
+        ItemAssurance::FullBatch => "full-batch",
+        ItemAssurance::Transition => "transition",
+    }
+}
+
+const fn kind_name(kind: TransitionKind) -> &'static str {
+    match kind {
+        TransitionKind::Clean => "clean",
+        TransitionKind::Void => "void",
+    }
+}
+
+/// One committed item with its local number.
+pub fn item(number: u64, item: &StoredItem) -> JsValue {
+    let object = Builder::new().with("item", &number).with("assurance", assurance_name(item.assurance));
+    match &item.body {
+        StoredItemBody::Record(record) => record_members(object, record),
+        StoredItemBody::Transition(transition) => transition_members(object, transition),
+    }
+    .build()
+}
+
+fn record_members(object: Builder, record: &StoredRecord) -> Builder {
+    let header = &record.header;
+    object
+        .with("kind", "record")
+        .with("brokerEpoch", &record.record_id.broker_epoch)
+        .with("sequence", &record.record_id.sequence)
+        .with("checkpoint", &record.checkpoint)
+        .with("lane", &header.lane_id)
+        .with("messageId", &header.client_message_id)
+        .with_value("createdAtMs", &time_ms(header.created_at_ms))
+        .with_value("expiresAtMs", &time_ms(header.expires_at_ms))
+        .with("payload", &*record.payload)
+}
+
+fn transition_members(object: Builder, stored: &StoredTransition) -> Builder {
+    let transition = &stored.transition;
+    object
+        .with("kind", "transition")
+        .with("transition", kind_name(transition.kind))
+        .with("fromEpoch", &transition.previous_lineage.map(|lineage| lineage.broker_epoch))
+        .with("toEpoch", &transition.replacement_broker_epoch)
+        .with("digest", &stored.digest)
+        .with("lastDurableCheckpoint", &transition.last_durable_checkpoint)
+        .with("lastDurableSequence", &transition.last_durable_sequence)
+        .with("lastProvisionalSequence", &transition.last_provisional_sequence)
+}
+
+/// A durable boundary; null before there is one.
+pub fn boundary(boundary: &Boundary) -> JsValue {
+    let (Some(revision), Some(anchor)) = (boundary.revision(), boundary.anchor()) else { return JsValue::NULL };
+    let anchor = match anchor {
+        Anchor::Provider => "provider",
+    };
+    Builder::new()
+        .with("brokerEpoch", &boundary.broker_epoch())
+        .with("sequence", &boundary.checkpoint().map(|end| end.last_sequence))
+        .with("checkpoint", &boundary.checkpoint().map(|end| end.digest))
+        .with("lastItem", &boundary.last_item())
+        .with("revision", &revision)
+        .with("anchor", anchor)
+        .build()
+}
+
+fn lanes(spec: &SubscriptionSpec) -> JsValue {
+    match spec {
+        SubscriptionSpec::FullStream => JsValue::from_str("all"),
+        SubscriptionSpec::ScopedProofs(scope) => {
+            scope.lanes().unwrap_or_default().iter().map(ToJs::to_js).collect::<Array>().into()
+        }
+    }
+}
+
+fn subscription(key: PositionKey, subscription: &Subscription) -> JsValue {
+    let state = match subscription.state() {
+        SubscriptionState::Opening => "opening",
+        SubscriptionState::Live => "live",
+        SubscriptionState::Due { attempt: 0, .. } => "opening",
+        SubscriptionState::Due { .. } => "re-entering",
+        SubscriptionState::Failed => "failed",
+    };
+    let verification = match subscription.spec() {
+        SubscriptionSpec::ScopedProofs(_) => "scoped-proofs",
+        SubscriptionSpec::FullStream => "full-stream",
+    };
+    let (records, batches) = subscription.verified();
+    Builder::new()
+        .with("key", &key.0)
+        .with_value("lanes", &lanes(subscription.spec()))
+        .with("verification", verification)
+        .with("state", state)
+        .with_value("boundary", &boundary(subscription.boundary()))
+        .with_value("waiting", &number(subscription.waiting()))
+        .with("verifiedRecords", &records)
+        .with("verifiedBatches", &batches)
+        .with("durableWatermark", &subscription.watermark())
+        .with_value("failure", &subscription.failure().map_or(JsValue::NULL, |(failure, at_ms)| failure_object(failure, at_ms)))
+        .build()
+}
+
+/// The whole status of an engine.
+pub fn status(engine: &Engine, storage: &str) -> JsValue {
+    let (connection, retry_at_ms) = match engine.connection() {
+        Connection::Idle => ("idle", None),
+        Connection::Connecting => ("connecting", None),
+        Connection::Open => ("open", None),
+        Connection::Waiting { retry_at_ms } => ("waiting", Some(*retry_at_ms)),
+        Connection::Closed => ("closed", None),
+    };
+    let subscriptions: Array = engine.subscriptions().iter().map(|(key, one)| subscription(*key, one)).collect();
+    Builder::new()
+        .with("connection", connection)
+        .with_value("retryAtMs", &retry_at_ms.map_or(JsValue::NULL, time_ms))
+        .with("storage", storage)
+        .with_value("subscriptions", &subscriptions)
+        .build()
+}
+
+/// An engine's event as JavaScript gets it; `None` for those that are told another way.
+pub fn event(event: &Event) -> Option<JsValue> {
+    let object = match event {
+        Event::StatusChanged | Event::Appended { .. } => return None,
+        Event::Batch {
+            key,
+            checkpoint,
+            broker_epoch,
+            first_sequence,
+            last_sequence,
+            records,
+            lane_map_root,
+            served_at_height,
+            committed_at_ms,
+            assurance,
+            last_item,
+        } => Builder::new()
+            .with("type", "batch")
+            .with("key", &key.0)
+            .with("checkpoint", checkpoint)
+            .with("brokerEpoch", broker_epoch)
+            .with("firstSequence", first_sequence)
+            .with("lastSequence", last_sequence)
+            .with_value("records", &number(*records))
+            .with("laneMapRoot", lane_map_root)
+            .with("servedAtHeight", served_at_height)
+            .with_value("committedAtMs", &time_ms(*committed_at_ms))
+            .with("assurance", match assurance {
+                Assurance::LaneSet => "lane-set",
+                Assurance::FullBatch => "full-batch",
+            })
+            .with("lastItem", last_item),
+        Event::Transition { key, kind, from_epoch, to_epoch, discarded, last_item } => Builder::new()
+            .with("type", "transition")
+            .with("key", &key.0)
+            .with("transition", kind_name(*kind))
+            .with("fromEpoch", from_epoch)
+            .with("toEpoch", to_epoch)
+            .with_value("discarded", &number(*discarded))
+            .with("lastItem", last_item),
+        Event::Failure { key, failure } => Builder::new()
+            .with("type", "failure")
+            .with("key", &key.map(|key| key.0))
+            .with_value("failure", &failure_object(failure, remuda_web::clock::now_ms())),
+    };
+    Some(object.build())
+}
+
+/// What a provider answered to an append.
+pub fn append_result(result: &AppendResult) -> JsValue {
+    let epoch = match &result.record_id {
+        RecordId::Fast(id) => Some(id.broker_epoch),
+        RecordId::Standard(_) => None,
+    };
+    let watermark = result.durable_watermark.as_ref().map_or(JsValue::NULL, |watermark| {
+        Builder::new()
+            .with("brokerEpoch", &watermark.broker_epoch)
+            .with("lastDurableSequence", &watermark.last_durable_sequence)
+            .build()
+    });
+    Builder::new()
+        .with("brokerEpoch", &epoch)
+        .with("sequence", &result.record_id.sequence())
+        .with("durable", &result.append_receipt.is_some())
+        .with_value("watermark", &watermark)
+        .build()
+}
+
+/// How an append ended: its result, or the failure to throw.
+pub fn append_outcome(outcome: &AppendOutcome) -> Result<JsValue, JsValue> {
+    use crate::thrown::thrown;
+    match outcome {
+        AppendOutcome::Accepted(result) => Ok(append_result(result)),
+        AppendOutcome::Refused(failure) => Err(thrown(failure)),
+        AppendOutcome::Unknown => Err(thrown(&remuda_client::Failure {
+            code: "append/outcome-unknown".into(),
+            remedy: remuda_wire::Remedy::Surface,
+            rule: String::new(),
+            meaning: "the record was sent and not answered: it may or may not be in the stream".into(),
+        })),
+    }
+}

@@ -1,0 +1,309 @@
+//! The one loop: one input, then every output, until the engine says when to wake. Nothing else awaits while outputs
+//! remain; what takes time runs beside the loop and comes back as an input.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::rc::Rc;
+
+use futures_channel::mpsc::{unbounded, UnboundedReceiver, UnboundedSender};
+use futures_util::future::{select, AbortHandle, Abortable, Either};
+use futures_util::StreamExt;
+use remuda_client::{Append, AppendId, ChainReadError, Engine, EngineConfig, Event, Failure, Output, SubscriptionSpec};
+use remuda_position::{commit, Committed, Fence, PositionKey, Store, StoreError, StoredPosition};
+use remuda_session::{ApiMisuse, PostId, Slot, TransportError};
+use remuda_wire::chain::EndpointTransport;
+use remuda_wire::context::FinalizedView;
+use remuda_wire::{Bytes32, Remedy, Signature};
+use wasm_bindgen_futures::spawn_local;
+
+use crate::clock::{now_ms, random_bytes, sleep_until, NoRandomness};
+use crate::dial::{DialRefused, Endpoint, PlainLoopback};
+use crate::fetch::{self, ExchangeLimits, HttpFault};
+
+/// A poll: 16 MiB (`RESOLUTIONS.md` §9), and longer than the engine's own deadline, so that the engine decides.
+const POST_LIMITS: ExchangeLimits = ExchangeLimits { max_body_bytes: 16 * 1024 * 1024, timeout_ms: 120_000 };
+/// A chain read: a broker state is a few kilobytes.
+const CHAIN_READ_LIMITS: ExchangeLimits = ExchangeLimits { max_body_bytes: 256 * 1024, timeout_ms: 20_000 };
+
+/// Where a driver finds its peers.
+#[derive(Clone, Debug)]
+pub struct Addresses {
+    /// The chain node.
+    pub node: String,
+    /// The provider's endpoint by the caller's word, on loopback only.
+    pub endpoint: Option<String>,
+    /// Whether plain HTTP on this machine may be dialled.
+    pub plain: PlainLoopback,
+}
+
+/// The holder key: it signs 32-byte digests and is never seen.
+#[allow(async_fn_in_trait, reason = "a page has one thread: its futures are never sent to another")]
+pub trait Signer {
+    /// Signs; `None` when the key or its owner refuses.
+    async fn sign(&self, digest: Bytes32) -> Option<Signature>;
+}
+
+/// What an application asks a running driver for.
+#[derive(Debug)]
+pub enum Command {
+    /// Subscribe.
+    Subscribe(SubscriptionSpec),
+    /// Unsubscribe.
+    Unsubscribe(PositionKey),
+    /// Append.
+    Append(AppendId, Append),
+    /// The browser says that the network is back: try now.
+    Online,
+    /// Close for good.
+    Close,
+}
+
+#[derive(Debug)]
+enum Input {
+    Body { slot: Slot, post: PostId, answer: Result<Vec<u8>, HttpFault> },
+    Signed { slot: Slot, digest: Bytes32, signature: Option<Signature> },
+    Chain { view: Option<FinalizedView>, answer: Result<Vec<u8>, HttpFault> },
+    Loaded { key: PositionKey, answer: Result<Option<StoredPosition>, StoreError> },
+    Committed(Result<Committed, StoreError>),
+    Command(Command),
+}
+
+/// Sends commands to a driver, also before it runs.
+#[derive(Clone, Debug)]
+pub struct Commands(UnboundedSender<Input>);
+
+impl Commands {
+    /// Queues a command. Nothing happens once the driver has ended.
+    pub fn send(&self, command: Command) {
+        // A closed receiver means that the driver has ended: there is nobody to tell.
+        drop(self.0.unbounded_send(Input::Command(command)));
+    }
+}
+
+/// The inputs of a driver that does not run yet.
+#[derive(Debug)]
+pub struct Inputs(UnboundedReceiver<Input>);
+
+/// A command queue and the inputs that a driver takes it from.
+pub fn channel() -> (Commands, Inputs) {
+    let (sender, receiver) = unbounded();
+    (Commands(sender), Inputs(receiver))
+}
+
+/// Drives one engine until it is closed.
+pub struct Driver<S, K> {
+    store: Rc<S>,
+    signer: Rc<K>,
+    addresses: Addresses,
+    commands: Commands,
+    inputs: UnboundedReceiver<Input>,
+    exchanges: Rc<RefCell<BTreeMap<(Slot, PostId), AbortHandle>>>,
+}
+
+/// Why a driver could not begin.
+#[derive(Debug)]
+pub enum StartError {
+    /// The database gave no ownership.
+    Store(StoreError),
+    /// The grant is of another chain or stream.
+    Misuse(ApiMisuse),
+    /// The platform gives no random bytes.
+    NoRandomness(NoRandomness),
+}
+
+impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
+    /// A driver over a store, a key and a command queue.
+    pub fn new(store: Rc<S>, signer: Rc<K>, addresses: Addresses, commands: Commands, inputs: Inputs) -> Self {
+        Self { store, signer, addresses, commands, inputs: inputs.0, exchanges: Rc::default() }
+    }
+
+    /// Takes ownership of the database and drives until closed. `observe` is called with every event, when the engine is
+    /// in a consistent state.
+    ///
+    /// # Errors
+    /// [`StartError`]; once it runs, failures are events.
+    pub async fn run(
+        mut self,
+        configure: impl FnOnce(Fence) -> EngineConfig,
+        observe: impl Fn(&Engine, &Event),
+    ) -> Result<(), StartError> {
+        let fence = self.store.take_fence().await.map_err(StartError::Store)?;
+        let mut engine = Engine::new(configure(fence)).map_err(StartError::Misuse)?;
+        engine.handle_start(random_bytes().map_err(StartError::NoRandomness)?);
+        loop {
+            self.drain(&mut engine, &observe);
+            let Some(input) = self.next_input(&engine).await else {
+                engine.handle_time(now_ms());
+                continue;
+            };
+            // What has arrived is given before the clock: a timer that fires late is no evidence of a dead peer.
+            let mut next = Some(input);
+            while let Some(input) = next {
+                if matches!(input, Input::Command(Command::Close)) {
+                    engine.close(now_ms());
+                    self.drain(&mut engine, &observe);
+                    return Ok(());
+                }
+                self.apply(&mut engine, input);
+                self.drain(&mut engine, &observe);
+                next = self.inputs.try_recv().ok();
+            }
+        }
+    }
+
+    /// The next input, or `None` when the engine's time has come first.
+    async fn next_input(&mut self, engine: &Engine) -> Option<Input> {
+        let Some(at_ms) = engine.wake_at() else { return self.inputs.next().await };
+        match select(self.inputs.next(), Box::pin(sleep_until(at_ms))).await {
+            Either::Left((input, _)) => input,
+            Either::Right(_) => None,
+        }
+    }
+
+    fn apply(&self, engine: &mut Engine, input: Input) {
+        let now = now_ms();
+        match input {
+            Input::Body { slot, post, answer } => {
+                self.exchanges.borrow_mut().remove(&(slot, post));
+                match answer {
+                    Ok(bytes) => engine.handle_body(slot, post, &bytes, now),
+                    Err(fault) => engine.handle_transport_error(slot, post, transport_error(&fault), now),
+                }
+            }
+            Input::Signed { slot, digest, signature: Some(signature) } => {
+                engine.handle_signature(slot, &digest, signature, now);
+            }
+            Input::Signed { slot, digest, signature: None } => engine.handle_signing_failed(slot, &digest, now),
+            Input::Chain { view, answer } => {
+                let answer = answer.as_deref().map_err(chain_read_error);
+                engine.handle_chain_read(view.as_ref(), answer, now);
+            }
+            Input::Loaded { key, answer: Ok(stored) } => engine.handle_loaded(key, stored, now),
+            Input::Loaded { key, answer: Err(error) } => engine.handle_load_failed(key, &error, now),
+            Input::Committed(Ok(committed)) => engine.handle_committed(committed, now),
+            Input::Committed(Err(error)) => engine.handle_store_error(&error, now),
+            Input::Command(Command::Subscribe(spec)) => {
+                engine.subscribe(spec);
+            }
+            Input::Command(Command::Unsubscribe(key)) => engine.unsubscribe(key, now),
+            Input::Command(Command::Append(id, append)) => engine.append(id, append, now),
+            Input::Command(Command::Online) => engine.handle_online(now),
+            // Taken by the loop.
+            Input::Command(Command::Close) => {}
+        }
+    }
+
+    fn drain(&self, engine: &mut Engine, observe: &impl Fn(&Engine, &Event)) {
+        while let Some(output) = engine.poll_output() {
+            match output {
+                Output::Post { slot, post, body } => self.post(engine, slot, post, body),
+                Output::Abort { slot, post } => {
+                    if let Some(exchange) = self.exchanges.borrow_mut().remove(&(slot, post)) {
+                        exchange.abort();
+                    }
+                }
+                Output::Sign { slot, digest } => {
+                    let signer = Rc::clone(&self.signer);
+                    self.beside(async move {
+                        Input::Signed { slot, digest, signature: signer.sign(digest).await }
+                    });
+                }
+                Output::ReadChain { view } => {
+                    let node = self.chain_read_endpoint(engine.stream_id(), view.as_ref());
+                    self.beside(async move {
+                        let answer = match node {
+                            Ok(node) => fetch::get(&node, CHAIN_READ_LIMITS, None).await,
+                            Err(refused) => Err(HttpFault::Other(refused.to_string())),
+                        };
+                        Input::Chain { view, answer }
+                    });
+                }
+                Output::Load { key } => {
+                    let store = Rc::clone(&self.store);
+                    self.beside(async move { Input::Loaded { key, answer: store.load(key).await } });
+                }
+                Output::Commit(admission) => {
+                    let store = Rc::clone(&self.store);
+                    self.beside(async move { Input::Committed(commit(&*store, admission).await) });
+                }
+                Output::Event(event) => observe(engine, &event),
+            }
+        }
+    }
+
+    fn beside(&self, task: impl Future<Output = Input> + 'static) {
+        let sender = self.commands.0.clone();
+        spawn_local(async move {
+            let input = task.await;
+            // A closed receiver means that the driver has ended and wants no more inputs.
+            drop(sender.unbounded_send(input));
+        });
+    }
+
+    fn post(&self, engine: &Engine, slot: Slot, post: PostId, body: Vec<u8>) {
+        let Some(endpoint) = self.provider_endpoint(engine) else {
+            let answer = Err(HttpFault::Other("the provider has no endpoint that may be dialled".into()));
+            self.beside(async move { Input::Body { slot, post, answer } });
+            return;
+        };
+        let (handle, registration) = AbortHandle::new_pair();
+        self.exchanges.borrow_mut().insert((slot, post), handle);
+        self.beside(async move {
+            // Dropping the exchange aborts its fetch.
+            let answer = Abortable::new(fetch::post(&endpoint, &body, POST_LIMITS, None), registration).await;
+            Input::Body { slot, post, answer: answer.unwrap_or(Err(HttpFault::Aborted)) }
+        });
+    }
+
+    /// The first endpoint of the stream's own provider that may be dialled over HTTPS, or the caller's.
+    fn provider_endpoint(&self, engine: &Engine) -> Option<Endpoint> {
+        let admit = |uri: &str| Endpoint::admit(uri, self.addresses.plain).ok();
+        if let Some(endpoint) = &self.addresses.endpoint {
+            return admit(endpoint);
+        }
+        let over_https = engine.endpoints().iter().filter(|endpoint| endpoint.transport == EndpointTransport::Https);
+        over_https.filter_map(|endpoint| admit(&endpoint.uri)).next()
+    }
+
+    fn chain_read_endpoint(&self, stream_id: Bytes32, view: Option<&FinalizedView>) -> Result<Endpoint, DialRefused> {
+        let node = self.addresses.node.trim_end_matches('/');
+        let pin = view.map_or_else(String::new, |view| format!("&block={}", view.block_hash));
+        Endpoint::admit(&format!("{node}/cbqs/broker-state?stream={stream_id}{pin}"), self.addresses.plain)
+    }
+}
+
+const fn transport_error(fault: &HttpFault) -> TransportError {
+    match fault {
+        HttpFault::Offline => TransportError::Offline,
+        HttpFault::Timeout => TransportError::Timeout,
+        HttpFault::Http { status } => TransportError::Http { status: *status },
+        HttpFault::BodyTooLarge => TransportError::BodyTooLarge,
+        HttpFault::Redirected => TransportError::Redirected,
+        HttpFault::Aborted => TransportError::Aborted,
+        HttpFault::Other(_) => TransportError::Other,
+    }
+}
+
+const fn chain_read_error(fault: &HttpFault) -> ChainReadError {
+    match fault {
+        HttpFault::Http { status: 410 } => ChainReadError::Gone,
+        HttpFault::Http { status: 404 } => ChainReadError::NotFound,
+        other => ChainReadError::Transport(transport_error(other)),
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Store(error) => Self::from(&error),
+            StartError::Misuse(misuse) => Self::from(misuse),
+            StartError::NoRandomness(_) => Self {
+                code: "client/no-randomness".into(),
+                remedy: Remedy::Surface,
+                rule: String::new(),
+                meaning: "this browser gives us no random bytes".into(),
+            },
+        }
+    }
+}

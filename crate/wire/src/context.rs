@@ -1,0 +1,22 @@
+//! Which chain an object belongs to (§4).
+
+use crate::bytes::Bytes32;
+use crate::codec::VersionOne;
+
+object! {
+    /// `CbqsSigningContextV1`, 41 bytes: first in every signed object.
+    pub struct SigningContext {
+        version: VersionOne,
+        chain_id: u64,
+        chain_instance_id: Bytes32,
+    }
+}
+
+object! {
+    /// `FinalizedViewV1`, 72 bytes: one immutable block of one chain history.
+    pub struct FinalizedView {
+        chain_instance_id: Bytes32,
+        height: u64,
+        block_hash: Bytes32,
+    }
+}

@@ -1,0 +1,50 @@
+/** The shape of the generated WebAssembly client, `generated/client/remuda_client.js`. Only the worker uses it. */
+import type {
+  AppendRecord,
+  AppendResult,
+  BatchEvent,
+  Boundary,
+  FailureEvent,
+  Item,
+  Status,
+  SubscriptionSpec,
+  TransitionEvent,
+} from "./types.js";
+
+/** New rows are durable. */
+export interface CommittedEvent {
+  type: "committed";
+  key: string;
+  lastItem: bigint;
+}
+
+export type ClientEvent = { type: "status"; status: Status } | CommittedEvent | BatchEvent | TransitionEvent | FailureEvent;
+
+export interface OpenOptions {
+  database: string;
+  storage: "durable" | "memory";
+  context: string;
+  streamId: string;
+  node: string;
+  endpoint?: string;
+  allowLoopback: boolean;
+  grant: Uint8Array;
+  sign: (digest: Uint8Array) => Promise<Uint8Array>;
+  onEvent: (event: ClientEvent) => void;
+}
+
+/** Opens a database; touches no network before `run`. */
+export interface Client {
+  run(): Promise<void>;
+  subscribe(spec: SubscriptionSpec): Promise<string>;
+  unsubscribe(key: string): void;
+  read(key: string, afterItem: bigint, maxBytes: number): Promise<Item[]>;
+  boundary(key: string): Promise<Boundary | null>;
+  append(record: AppendRecord): Promise<AppendResult>;
+  online(isOnline: boolean): void;
+  close(): void;
+}
+
+export interface ClientFactory {
+  open(options: OpenOptions): Promise<Client>;
+}

@@ -1,0 +1,91 @@
+/** The holder key of a grant: Ed25519, not extractable, kept by the browser. */
+import { RemudaError } from "./error.js";
+
+export interface HolderKey {
+  /** Not extractable: it signs, and no script can read it. */
+  privateKey: CryptoKey;
+  /** 32 bytes: what a grant names as its holder. */
+  publicKey: Uint8Array;
+}
+
+const DATABASE = "remuda-holder-keys";
+const STORE = "keys";
+
+/**
+ * Makes a holder key, and keeps it nowhere.
+ *
+ * @throws {RemudaError} `client/no-ed25519` when the browser has no Ed25519 here: too old, or no secure context.
+ */
+export async function generateHolderKey(): Promise<HolderKey> {
+  try {
+    const pair = (await crypto.subtle.generateKey("Ed25519", false, ["sign", "verify"])) as CryptoKeyPair;
+    return { privateKey: pair.privateKey, publicKey: new Uint8Array(await crypto.subtle.exportKey("raw", pair.publicKey)) };
+  } catch (thrown) {
+    throw RemudaError.client("client/no-ed25519", undefined, thrown);
+  }
+}
+
+/**
+ * The holder key of that name, made at the first call and kept in a database of its own. Two tabs that call at once get the same one.
+ *
+ * Browsers have lost keys that they said they stored, so what comes back is tried: it has to make a signature that its public key verifies.
+ *
+ * @throws {RemudaError} `client/no-ed25519` as {@link generateHolderKey}; `client/key-not-kept` when the stored key is gone or does not sign;
+ *   `client/key-store` when IndexedDB refuses.
+ */
+export async function holderKey(name = "default"): Promise<HolderKey> {
+  const database = await openDatabase();
+  try {
+    let stored = await get(database, name);
+    if (!stored) {
+      await add(database, name, await generateHolderKey());
+      stored = await get(database, name);
+    }
+    if (!stored || !(await signs(stored))) throw RemudaError.client("client/key-not-kept");
+    return stored;
+  } finally {
+    database.close();
+  }
+}
+
+async function signs({ privateKey, publicKey }: HolderKey): Promise<boolean> {
+  const digest = crypto.getRandomValues(new Uint8Array(32));
+  try {
+    const signature = await crypto.subtle.sign("Ed25519", privateKey, digest);
+    const key = await crypto.subtle.importKey("raw", new Uint8Array(publicKey), "Ed25519", false, ["verify"]);
+    return await crypto.subtle.verify("Ed25519", key, signature, digest);
+  } catch {
+    return false;
+  }
+}
+
+function openDatabase(): Promise<IDBDatabase> {
+  return new Promise((resolve, reject) => {
+    const request = indexedDB.open(DATABASE, 1);
+    request.onupgradeneeded = () => request.result.createObjectStore(STORE);
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(RemudaError.client("client/key-store", request.error?.message, request.error));
+  });
+}
+
+function get(database: IDBDatabase, name: string): Promise<HolderKey | undefined> {
+  return new Promise((resolve, reject) => {
+    const request = database.transaction(STORE).objectStore(STORE).get(name);
+    request.onsuccess = () => resolve(request.result as HolderKey | undefined);
+    request.onerror = () => reject(RemudaError.client("client/key-store", request.error?.message, request.error));
+  });
+}
+
+/** Stores it unless there is one. */
+function add(database: IDBDatabase, name: string, key: HolderKey): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const transaction = database.transaction(STORE, "readwrite", { durability: "strict" });
+    transaction.oncomplete = () => resolve();
+    transaction.onabort = () => reject(RemudaError.client("client/key-store", transaction.error?.message, transaction.error));
+    const request = transaction.objectStore(STORE).add(key, name);
+    request.onerror = (event) => {
+      // Another tab was first: its key is the one. The transaction is not aborted by it.
+      if (request.error?.name === "ConstraintError") event.preventDefault();
+    };
+  });
+}

@@ -1,0 +1,486 @@
+/**
+ * What runs in the worker, apart from its globals: answers the page, and agrees with the workers of other tabs on who owns the network.
+ *
+ * ```text
+ *              lock granted                 client.run() ends
+ *   follower ----------------> owner ---------------------------> broken (the page replaces the worker)
+ *      |                         |
+ *      +------- close -----------+---> closed (the lock passes to the next in line)
+ * ```
+ *
+ * An owner runs the network and tells the others what it committed. A follower reads the same database, and sends its commands to the owner.
+ */
+import { RemudaError, isTrap } from "./error.js";
+import type { Client, ClientEvent, ClientFactory } from "./glue.js";
+import type { BetweenTabs, Call, FromWorker, ToWorker, WorkerOptions } from "./protocol.js";
+import { lockName, tabLockName } from "./protocol.js";
+import type { AppendRecord, AppendResult, Role, Status, SubscriptionSpec } from "./types.js";
+
+/** How often a follower looks into the database, whatever messages it got. */
+export const POLL_MS = 250;
+/** How long an append waits for an owner to take it. */
+export const TAKE_MS = 30_000;
+
+/** How long the network gets to say goodbye. */
+const CLOSE_MS = 1_000;
+
+/** The part of `LockManager` that is used. */
+export interface Locks {
+  request(
+    name: string,
+    options: { ifAvailable?: boolean; signal?: AbortSignal },
+    whileHeld: (lock: object | null) => Promise<void>,
+  ): Promise<void>;
+}
+
+/** The part of `BroadcastChannel` that is used. */
+export interface Channel {
+  postMessage(message: BetweenTabs): void;
+  onmessage: ((event: { data: BetweenTabs }) => void) | null;
+  close(): void;
+}
+
+/** The globals of a worker. */
+export interface Surroundings {
+  /** Loads the WebAssembly. */
+  load(): Promise<ClientFactory>;
+  locks: Locks;
+  channel(name: string): Channel;
+  post(message: FromWorker): void;
+  sign(key: CryptoKey, digest: Uint8Array): Promise<Uint8Array>;
+  tab: string;
+}
+
+interface RemoteAppend {
+  record: AppendRecord;
+  taken: boolean;
+  resolve(result: AppendResult): void;
+  reject(error: RemudaError): void;
+  timer: ReturnType<typeof setTimeout>;
+}
+
+const UNKNOWN: Status = { connection: "idle", retryAtMs: null, storage: "ready", subscriptions: [] };
+
+export class Host {
+  readonly #around: Surroundings;
+  #options: WorkerOptions | null = null;
+  #client: Client | null = null;
+  #channel: Channel | null = null;
+  #role: Role = "follower";
+  #over: "closed" | "broken" | null = null;
+  readonly #end = new AbortController();
+  /** What this tab subscribes to, and how often. */
+  readonly #local = new Map<string, { spec: SubscriptionSpec; holders: number; seen: bigint }>();
+  /** What other tabs subscribe to, by tab and key. */
+  readonly #remote = new Map<string, Map<string, SubscriptionSpec>>();
+  readonly #watched = new Set<string>();
+  readonly #appends = new Map<number, RemoteAppend>();
+  readonly #signatures = new Map<number, { resolve(signature: Uint8Array): void; reject(error: RemudaError): void }>();
+  #ids = 0;
+  #ownStatus: Status = UNKNOWN;
+  #ownersStatus: Status = UNKNOWN;
+  #poll: ReturnType<typeof setInterval> | null = null;
+  #polling = false;
+  /** Subscribing and unsubscribing, one after the other. */
+  #order: Promise<unknown> = Promise.resolve();
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(around: Surroundings) {
+    this.#around = around;
+  }
+
+  /** Takes a message of the page. */
+  receive(message: ToWorker): void {
+    switch (message.type) {
+      case "call":
+        void this.#answer(message);
+        break;
+      case "online":
+        this.#attempt(() => this.#client?.online(message.isOnline));
+        break;
+      case "signed":
+        this.#signatures.get(message.id)?.resolve(message.signature);
+        this.#signatures.delete(message.id);
+        break;
+      case "unsigned":
+        this.#signatures.get(message.id)?.reject(new RemudaError(message.error));
+        this.#signatures.delete(message.id);
+        break;
+    }
+  }
+
+  /** Takes an error that no one caught: a trap breaks the worker, anything else is reported. */
+  uncaught(thrown: unknown): void {
+    if (isTrap(thrown)) this.#break(thrown);
+    else this.#report(null, thrown);
+  }
+
+  async #answer(call: Call): Promise<void> {
+    try {
+      const value = await this.#perform(call);
+      this.#around.post({ type: "result", id: call.id, value });
+      // A subscriber that comes late learns what already failed.
+      if (call.name === "subscribe") this.#postStatus();
+    } catch (thrown) {
+      this.#around.post({ type: "error", id: call.id, error: RemudaError.from(thrown).toData() });
+      if (isTrap(thrown)) this.#break(thrown);
+    }
+  }
+
+  async #perform(call: Call) {
+    switch (call.name) {
+      case "open":
+        return { role: await this.#open(call.options) };
+      case "subscribe":
+        return this.#inOrder(() => this.#subscribe(call.spec));
+      case "unsubscribe":
+        await this.#inOrder(async () => this.#unsubscribe(call.key));
+        return null;
+      case "read":
+        return this.#opened().read(call.key, call.after, call.maxBytes);
+      case "boundary":
+        return this.#opened().boundary(call.key);
+      case "append":
+        return this.#role === "owner" ? this.#opened().append(call.record) : this.#appendByOwner(call.record);
+      case "close":
+        this.#close();
+        await Promise.race([this.#running, new Promise((resolve) => setTimeout(resolve, CLOSE_MS))]);
+        return null;
+    }
+  }
+
+  // --- opening and closing
+
+  async #open(options: WorkerOptions): Promise<Role> {
+    if (this.#options) throw RemudaError.client("client/invalid-argument", "already open");
+    this.#options = options;
+    const { key, ...rest } = options;
+    const factory = await this.#around.load();
+    this.#client = await factory.open({
+      ...rest,
+      sign: (digest) => (key ? this.#around.sign(key, digest) : this.#signInPage(digest)),
+      onEvent: (event) => this.#happened(event),
+    });
+    const name = lockName(options.database, options.streamId);
+    this.#channel = this.#around.channel(name);
+    this.#channel.onmessage = ({ data }) => this.#heard(data);
+    this.#hold(this.#tabLock(this.#around.tab), () => this.#ended());
+    this.#channel.postMessage({ type: "hello", from: this.#around.tab });
+
+    const isOwner = await new Promise<boolean>((resolve, reject) => {
+      this.#around.locks
+        .request(name, { ifAvailable: true }, (lock) => {
+          resolve(lock !== null);
+          return lock ? this.#own() : Promise.resolve();
+        })
+        .catch(reject);
+    });
+    if (!isOwner) {
+      this.#hold(name, () => this.#own());
+      this.#poll = setInterval(() => void this.#lookForRows(), POLL_MS);
+    }
+    return isOwner ? "owner" : "follower";
+  }
+
+  #close(): void {
+    if (this.#over) return;
+    this.#over = "closed";
+    this.#channel?.postMessage({ type: "bye", from: this.#around.tab });
+    this.#stop(RemudaError.client("client/closed"));
+    this.#client?.close();
+  }
+
+  #break(thrown: unknown): void {
+    if (this.#over) return;
+    this.#over = "broken";
+    const error = RemudaError.from(thrown);
+    this.#stop(error);
+    this.#around.post({ type: "broken", error: error.toData() });
+  }
+
+  #stop(error: RemudaError): void {
+    if (this.#poll !== null) clearInterval(this.#poll);
+    for (const id of [...this.#appends.keys()]) this.#settle(id, (append) => append.reject(error));
+    this.#channel?.close();
+    this.#end.abort(error);
+  }
+
+  /** Resolves when this host is over: until then a lock is held. */
+  #ended(): Promise<void> {
+    const { signal } = this.#end;
+    return new Promise((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+  }
+
+  // --- ownership
+
+  /** Asks for a lock, for as long as it takes. */
+  #hold(name: string, whileHeld: () => Promise<void>): void {
+    this.#around.locks.request(name, { signal: this.#end.signal }, whileHeld).catch((thrown) => {
+      // The request is aborted with the reason that ended this host; everything else is news.
+      if (!this.#end.signal.aborted) this.#report(null, thrown);
+    });
+  }
+
+  #tabLock(tab: string): string {
+    const { database, streamId } = this.#options!;
+    return tabLockName(database, streamId, tab);
+  }
+
+  async #own(): Promise<void> {
+    if (this.#over) return;
+    const client = this.#opened();
+    this.#role = "owner";
+    if (this.#poll !== null) clearInterval(this.#poll);
+    this.#poll = null;
+    this.#around.post({ type: "role", role: "owner" });
+    this.#tell({ type: "owner", from: this.#around.tab });
+    this.#postStatus();
+
+    for (const [tab, specs] of this.#remote) {
+      this.#watch(tab);
+      for (const [key, spec] of specs) this.#register(key, spec);
+    }
+    for (const [id, append] of [...this.#appends]) {
+      if (append.taken) this.#settle(id, ({ reject }) => reject(RemudaError.client("client/owner-lost")));
+      else client.append(append.record).then(
+        (result) => this.#settle(id, ({ resolve }) => resolve(result)),
+        (thrown) => this.#settle(id, ({ reject }) => reject(RemudaError.from(thrown))),
+      );
+    }
+    try {
+      this.#running = client.run();
+      await this.#running;
+      if (!this.#over) this.#break(RemudaError.client("client/stopped"));
+    } catch (thrown) {
+      this.#break(thrown);
+    }
+  }
+
+  /** Waits for the end of another tab, to drop what only it subscribed to. */
+  #watch(tab: string): void {
+    if (this.#watched.has(tab)) return;
+    this.#watched.add(tab);
+    this.#hold(this.#tabLock(tab), async () => this.#forget(tab));
+  }
+
+  #forget(tab: string): void {
+    this.#watched.delete(tab);
+    const specs = this.#remote.get(tab);
+    this.#remote.delete(tab);
+    for (const key of specs?.keys() ?? []) void this.#inOrder(async () => this.#dropIfUnused(key));
+  }
+
+  #dropIfUnused(key: string): void {
+    const used = this.#local.has(key) || [...this.#remote.values()].some((specs) => specs.has(key));
+    if (!used && !this.#over) this.#attempt(() => this.#client?.unsubscribe(key));
+  }
+
+  #inOrder<T>(task: () => Promise<T>): Promise<T> {
+    const turn = this.#order.then(task);
+    this.#order = turn.catch(() => undefined);
+    return turn;
+  }
+
+  // --- subscriptions
+
+  async #subscribe(spec: SubscriptionSpec): Promise<string> {
+    const key = await this.#opened().subscribe(spec);
+    const known = this.#local.get(key);
+    if (known) {
+      known.holders += 1;
+    } else {
+      this.#local.set(key, { spec, holders: 1, seen: -1n });
+      if (this.#role === "follower") this.#tell({ type: "subscribe", from: this.#around.tab, key, spec });
+    }
+    return key;
+  }
+
+  #unsubscribe(key: string): void {
+    const known = this.#local.get(key);
+    if (!known || --known.holders > 0) return;
+    this.#local.delete(key);
+    if (this.#role === "follower") this.#tell({ type: "unsubscribe", from: this.#around.tab, key });
+    this.#dropIfUnused(key);
+  }
+
+  /** Opens what another tab subscribes to. */
+  #register(key: string, spec: SubscriptionSpec): void {
+    this.#inOrder(() => this.#opened().subscribe(spec)).catch((thrown) => this.#report(key, thrown));
+  }
+
+  // --- other tabs
+
+  #tell(message: BetweenTabs): void {
+    if (!this.#over) this.#channel?.postMessage(message);
+  }
+
+  #heard(message: BetweenTabs): void {
+    if (this.#over) return;
+    const { tab } = this.#around;
+    if ("to" in message && message.to !== tab) return;
+    const isOwner = this.#role === "owner";
+    switch (message.type) {
+      case "hello":
+        if (isOwner) this.#tell({ type: "event", from: tab, event: { type: "status", status: this.#ownStatus } });
+        break;
+      case "owner":
+        for (const [key, { spec }] of this.#local) this.#tell({ type: "subscribe", from: tab, key, spec });
+        for (const [id, append] of [...this.#appends]) {
+          if (append.taken) this.#settle(id, ({ reject }) => reject(RemudaError.client("client/owner-lost")));
+          else this.#tell({ type: "append", from: tab, id, record: append.record });
+        }
+        break;
+      case "event":
+        if (!isOwner) this.#followed(message.event);
+        break;
+      case "subscribe": {
+        const specs = this.#remote.get(message.from) ?? new Map<string, SubscriptionSpec>();
+        this.#remote.set(message.from, specs.set(message.key, message.spec));
+        if (isOwner) {
+          this.#watch(message.from);
+          this.#register(message.key, message.spec);
+        }
+        break;
+      }
+      case "unsubscribe":
+        this.#remote.get(message.from)?.delete(message.key);
+        if (isOwner) void this.#inOrder(async () => this.#dropIfUnused(message.key));
+        break;
+      case "append":
+        if (isOwner) void this.#appendFor(message);
+        break;
+      case "taken": {
+        const append = this.#appends.get(message.id);
+        if (append) {
+          append.taken = true;
+          clearTimeout(append.timer);
+        }
+        break;
+      }
+      case "appended":
+        this.#settle(message.id, ({ resolve }) => resolve(message.result));
+        break;
+      case "refused":
+        this.#settle(message.id, ({ reject }) => reject(new RemudaError(message.error)));
+        break;
+      case "bye":
+        if (isOwner) this.#forget(message.from);
+        else this.#remote.delete(message.from);
+        break;
+    }
+  }
+
+  async #appendFor({ from, id, record }: BetweenTabs & { type: "append" }): Promise<void> {
+    this.#tell({ type: "taken", to: from, id });
+    try {
+      this.#tell({ type: "appended", to: from, id, result: await this.#opened().append(record) });
+    } catch (thrown) {
+      this.#tell({ type: "refused", to: from, id, error: RemudaError.from(thrown).toData() });
+      if (isTrap(thrown)) this.#break(thrown);
+    }
+  }
+
+  #appendByOwner(record: AppendRecord): Promise<AppendResult> {
+    this.#opened();
+    const id = this.#ids++;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(
+        () => this.#settle(id, () => reject(RemudaError.client("client/owner-unreachable"))),
+        TAKE_MS,
+      );
+      this.#appends.set(id, { record, taken: false, resolve, reject, timer });
+      this.#tell({ type: "append", from: this.#around.tab, id, record });
+    });
+  }
+
+  #settle(id: number, settle: (append: RemoteAppend) => void): void {
+    const append = this.#appends.get(id);
+    if (!append) return;
+    this.#appends.delete(id);
+    clearTimeout(append.timer);
+    settle(append);
+  }
+
+  // --- events
+
+  /** An event of our own client. */
+  #happened(event: ClientEvent): void {
+    if (event.type === "status") this.#ownStatus = event.status;
+    if (this.#over) return;
+    if (this.#role === "owner") this.#tell({ type: "event", from: this.#around.tab, event });
+    if (event.type === "status") this.#postStatus();
+    else this.#around.post({ type: "event", event });
+  }
+
+  /** An event of the owner's client. */
+  #followed(event: ClientEvent): void {
+    if (event.type === "status") {
+      this.#ownersStatus = event.status;
+      this.#postStatus();
+    } else if (event.type === "committed") {
+      this.#committed(event.key, event.lastItem);
+    } else {
+      this.#around.post({ type: "event", event });
+    }
+  }
+
+  #postStatus(): void {
+    const status =
+      this.#role === "owner" ? this.#ownStatus : { ...this.#ownersStatus, storage: this.#ownStatus.storage };
+    this.#around.post({ type: "event", event: { type: "status", status } });
+  }
+
+  #committed(key: string, lastItem: bigint): void {
+    const known = this.#local.get(key);
+    if (!known || known.seen >= lastItem) return;
+    known.seen = lastItem;
+    this.#around.post({ type: "event", event: { type: "committed", key, lastItem } });
+  }
+
+  async #lookForRows(): Promise<void> {
+    if (this.#polling || this.#over) return;
+    this.#polling = true;
+    try {
+      for (const key of [...this.#local.keys()]) {
+        const boundary = await this.#opened().boundary(key);
+        if (boundary) this.#committed(key, boundary.lastItem);
+      }
+    } catch (thrown) {
+      if (isTrap(thrown)) this.#break(thrown);
+      else if (!this.#over) this.#report(null, thrown);
+    } finally {
+      this.#polling = false;
+    }
+  }
+
+  #report(key: string | null, thrown: unknown): void {
+    if (isTrap(thrown)) return this.#break(thrown);
+    this.#around.post({ type: "event", event: { type: "failure", key, failure: RemudaError.from(thrown).toFailure() } });
+  }
+
+  // --- help
+
+  #attempt(action: () => void): void {
+    try {
+      action();
+    } catch (thrown) {
+      this.#report(null, thrown);
+    }
+  }
+
+  #opened(): Client {
+    if (!this.#client || this.#over) throw RemudaError.client("client/closed");
+    return this.#client;
+  }
+
+  #signInPage(digest: Uint8Array): Promise<Uint8Array> {
+    const id = this.#ids++;
+    return new Promise((resolve, reject) => {
+      this.#signatures.set(id, { resolve, reject });
+      this.#around.post({ type: "sign", id, digest });
+    });
+  }
+}

@@ -1,0 +1,89 @@
+/** The messages between a page and its worker, and between the workers of one database. All are structured clones. */
+import type { ErrorData } from "./error.js";
+import type { ClientEvent, CommittedEvent } from "./glue.js";
+import type {
+  AppendRecord,
+  AppendResult,
+  BatchEvent,
+  Boundary,
+  FailureEvent,
+  Item,
+  Role,
+  Status,
+  SubscriptionSpec,
+  TransitionEvent,
+} from "./types.js";
+
+/** What the worker opens. A signer that is no key stays in the page, and is asked by `sign` messages. */
+export interface WorkerOptions {
+  database: string;
+  storage: "durable" | "memory";
+  context: string;
+  streamId: string;
+  node: string;
+  endpoint?: string;
+  allowLoopback: boolean;
+  grant: Uint8Array;
+  key: CryptoKey | null;
+}
+
+/** What a page asks of its worker, and what it is answered with. */
+export interface Calls {
+  open: { arguments: { options: WorkerOptions }; result: { role: Role } };
+  subscribe: { arguments: { spec: SubscriptionSpec }; result: string };
+  unsubscribe: { arguments: { key: string }; result: null };
+  read: { arguments: { key: string; after: bigint; maxBytes: number }; result: Item[] };
+  boundary: { arguments: { key: string }; result: Boundary | null };
+  append: { arguments: { record: AppendRecord }; result: AppendResult };
+  close: { arguments: Record<never, never>; result: null };
+}
+
+export type CallName = keyof Calls;
+export type Call = { [Name in CallName]: { type: "call"; id: number; name: Name } & Calls[Name]["arguments"] }[CallName];
+
+/** Page to worker. */
+export type ToWorker =
+  | Call
+  | { type: "online"; isOnline: boolean }
+  | { type: "signed"; id: number; signature: Uint8Array }
+  | { type: "unsigned"; id: number; error: ErrorData };
+
+/** Worker to page. After `broken` the worker does nothing more, and wants to be replaced. */
+export type FromWorker =
+  | { type: "result"; id: number; value: Calls[CallName]["result"] }
+  | { type: "error"; id: number; error: ErrorData }
+  | { type: "sign"; id: number; digest: Uint8Array }
+  | { type: "role"; role: Role }
+  | { type: "event"; event: { type: "status"; status: Status } | CommittedEvent | BatchEvent | TransitionEvent | FailureEvent }
+  | { type: "broken"; error: ErrorData };
+
+/**
+ * Between the workers of one database and stream, over a BroadcastChannel. `from` is a tab.
+ *
+ * A message may be lost, so nothing depends on one: rows are found by polling, subscriptions are sent again to every new owner, and an
+ * append that no owner took over within its time is given back to its caller.
+ */
+export type BetweenTabs =
+  /** A tab is there; the owner answers with its status. */
+  | { type: "hello"; from: string }
+  /** A tab became the owner: others send again what the last one did not take. */
+  | { type: "owner"; from: string }
+  | { type: "event"; from: string; event: ClientEvent }
+  | { type: "subscribe"; from: string; key: string; spec: SubscriptionSpec }
+  | { type: "unsubscribe"; from: string; key: string }
+  | { type: "append"; from: string; id: number; record: AppendRecord }
+  /** The owner has taken an append: from here on its outcome may be unknown. */
+  | { type: "taken"; to: string; id: number }
+  | { type: "appended"; to: string; id: number; result: AppendResult }
+  | { type: "refused"; to: string; id: number; error: ErrorData }
+  | { type: "bye"; from: string };
+
+/** The name of the lock of the connection, and of the channel. */
+export function lockName(database: string, streamId: string): string {
+  return `remuda:${database}:${streamId}`;
+}
+
+/** The name of the lock that a tab holds for as long as it lives: whoever gets it knows that the tab is gone. */
+export function tabLockName(database: string, streamId: string, tab: string): string {
+  return `${lockName(database, streamId)}:tab:${tab}`;
+}

@@ -1,0 +1,230 @@
+/** The browser's parts that workers share, in one process: locks, channels, and a database with one network behind it. */
+import type { Client, ClientEvent, ClientFactory, OpenOptions } from "../src/glue.js";
+import type { Channel, Locks, Surroundings } from "../src/host.js";
+import { Host } from "../src/host.js";
+import type { BetweenTabs, Call, CallName, Calls, FromWorker } from "../src/protocol.js";
+import type { AppendRecord, AppendResult, Boundary, Item, Status, SubscriptionSpec } from "../src/types.js";
+
+export const LANE = "11".repeat(32);
+export const STREAM = "22".repeat(32);
+export const SPEC: SubscriptionSpec = { lanes: [LANE], verification: "scoped-proofs" };
+
+/** Lets every promise and timer of now run. */
+export const settle = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
+
+export function record(item: bigint, bytes = 1): Item {
+  return {
+    kind: "record",
+    item,
+    brokerEpoch: 0n,
+    sequence: item - 1n,
+    checkpoint: "33".repeat(32),
+    lane: LANE,
+    messageId: item.toString(16).padStart(64, "0"),
+    createdAtMs: 1n,
+    expiresAtMs: 2n,
+    payload: new Uint8Array(bytes),
+    assurance: "lane-set",
+  };
+}
+
+export class Origin {
+  readonly held = new Map<string, object>();
+  readonly queues = new Map<string, (() => void)[]>();
+  readonly channels = new Set<FakeChannel>();
+  readonly rows = new Map<string, Item[]>();
+  /** Loses every message between tabs. */
+  isDeaf = false;
+
+  locks(tab: { isDead: boolean; releases: (() => void)[] }): Locks {
+    return {
+      request: async (name, options, whileHeld) => {
+        if (this.held.has(name)) {
+          if (options.ifAvailable) return whileHeld(null);
+          await new Promise<void>((resolve, reject) => {
+            const queue = this.queues.get(name) ?? [];
+            this.queues.set(name, queue);
+            const turn = () => resolve();
+            queue.push(turn);
+            options.signal?.addEventListener("abort", () => {
+              const at = queue.indexOf(turn);
+              if (at < 0) return;
+              queue.splice(at, 1);
+              reject(options.signal!.reason);
+            });
+            tab.releases.push(() => void (queue.indexOf(turn) >= 0 && queue.splice(queue.indexOf(turn), 1)));
+          });
+        }
+        const lock = { name };
+        this.held.set(name, lock);
+        const release = () => {
+          if (this.held.get(name) !== lock) return;
+          this.held.delete(name);
+          this.queues.get(name)?.shift()?.();
+        };
+        tab.releases.push(release);
+        try {
+          await whileHeld(lock);
+        } finally {
+          release();
+        }
+      },
+    };
+  }
+
+  commit(key: string, items: Item[]): void {
+    this.rows.set(key, [...(this.rows.get(key) ?? []), ...items]);
+  }
+}
+
+export class FakeChannel implements Channel {
+  onmessage: ((event: { data: BetweenTabs }) => void) | null = null;
+  constructor(private readonly origin: Origin) {
+    origin.channels.add(this);
+  }
+  postMessage(message: BetweenTabs): void {
+    if (this.origin.isDeaf) return;
+    const data = structuredClone(message);
+    for (const other of this.origin.channels) {
+      if (other !== this) queueMicrotask(() => this.origin.channels.has(other) && other.onmessage?.({ data }));
+    }
+  }
+  close(): void {
+    this.origin.channels.delete(this);
+  }
+}
+
+export class FakeClient implements Client {
+  readonly open = new Set<string>();
+  readonly appended: AppendRecord[] = [];
+  isRunning = false;
+  appendAnswer: ((record: AppendRecord) => Promise<AppendResult>) | null = null;
+  #ended!: { resolve(): void; reject(error: unknown): void };
+  constructor(
+    readonly origin: Origin,
+    readonly options: OpenOptions,
+  ) {}
+  run(): Promise<void> {
+    this.isRunning = true;
+    return new Promise((resolve, reject) => (this.#ended = { resolve, reject }));
+  }
+  fail(error: unknown): void {
+    this.#ended.reject(error);
+  }
+  async subscribe(spec: SubscriptionSpec): Promise<string> {
+    const key = `${spec.verification}:${spec.lanes}`;
+    this.open.add(key);
+    return key;
+  }
+  unsubscribe(key: string): void {
+    this.open.delete(key);
+  }
+  async read(key: string, after: bigint, maxBytes: number): Promise<Item[]> {
+    const page: Item[] = [];
+    let bytes = 0;
+    for (const item of this.origin.rows.get(key) ?? []) {
+      if (item.item <= after) continue;
+      if (bytes >= maxBytes) break;
+      page.push(item);
+      bytes += item.kind === "record" ? item.payload.length : 0;
+    }
+    return page;
+  }
+  async boundary(key: string): Promise<Boundary | null> {
+    const last = this.origin.rows.get(key)?.at(-1);
+    if (!last) return null;
+    return { brokerEpoch: 0n, sequence: last.item, checkpoint: null, lastItem: last.item, revision: 1n, anchor: "provider" };
+  }
+  async append(record: AppendRecord): Promise<AppendResult> {
+    this.appended.push(record);
+    return this.appendAnswer ? this.appendAnswer(record) : appended(BigInt(this.appended.length));
+  }
+  online(): void {}
+  close(): void {
+    if (this.isRunning) this.#ended.resolve();
+  }
+  emit(event: ClientEvent): void {
+    this.options.onEvent(event);
+  }
+}
+
+export function appended(sequence: bigint): AppendResult {
+  return { brokerEpoch: 0n, sequence, durable: false, watermark: { brokerEpoch: 0n, lastDurableSequence: null } };
+}
+
+export function status(over: Partial<Status> = {}): Status {
+  return { connection: "open", retryAtMs: null, storage: "ready", subscriptions: [], ...over };
+}
+
+/** A worker's host, driven as its page would. */
+export class Tab {
+  readonly posted: FromWorker[] = [];
+  readonly host: Host;
+  readonly life = { isDead: false, releases: [] as (() => void)[] };
+  client!: FakeClient;
+  channel!: FakeChannel;
+  onPost: ((message: FromWorker) => void) | null = null;
+  #ids = 0;
+  readonly #waiting = new Map<number, { resolve(value: never): void; reject(error: unknown): void }>();
+
+  constructor(
+    readonly origin: Origin,
+    name: string,
+    over: Partial<Surroundings> = {},
+  ) {
+    const factory: ClientFactory = {
+      open: async (options) => (this.client = new FakeClient(origin, options)),
+    };
+    this.host = new Host({
+      load: async () => factory,
+      locks: origin.locks(this.life),
+      channel: () => (this.channel = new FakeChannel(origin)),
+      post: (message) => this.#took(structuredClone(message)),
+      sign: async () => new Uint8Array(64),
+      tab: name,
+      ...over,
+    });
+  }
+
+  call<Name extends CallName>(name: Name, parameters: Calls[Name]["arguments"]): Promise<Calls[Name]["result"]> {
+    const id = this.#ids++;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.host.receive({ type: "call", id, name, ...parameters } as unknown as Call);
+    });
+  }
+
+  open() {
+    return this.call("open", { options: OPTIONS });
+  }
+
+  /** As when a tab is killed: its worker says nothing any more, and the browser lets its locks go. */
+  kill(): void {
+    this.life.isDead = true;
+    this.origin.channels.delete(this.channel);
+    this.channel.postMessage = () => undefined;
+    for (const release of this.life.releases.splice(0)) release();
+  }
+
+  events(type: string) {
+    return this.posted.flatMap((message) => (message.type === "event" && message.event.type === type ? [message.event] : []));
+  }
+
+  #took(message: FromWorker): void {
+    this.posted.push(message);
+    this.onPost?.(message);
+    if (message.type === "result") this.#waiting.get(message.id)?.resolve(message.value as never);
+    if (message.type === "error") this.#waiting.get(message.id)?.reject(message.error);
+  }
+}
+
+export const OPTIONS = {
+  database: "d",
+  storage: "durable" as const,
+  context: "",
+  streamId: STREAM,
+  node: "https://node.example",
+  allowLoopback: false,
+  grant: new Uint8Array(1),
+  key: null,
+};

@@ -1,0 +1,337 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { PAGE_BYTES } from "../src/items.js";
+import type { FromWorker } from "../src/protocol.js";
+import type { WorkerLike } from "../src/remuda.js";
+import { Remuda } from "../src/remuda.js";
+import type { Item } from "../src/types.js";
+import { LANE, OPTIONS, Origin, SPEC, Tab, record, settle, status } from "./fakes.js";
+
+const KEY = `scoped-proofs:${LANE}`;
+
+afterEach(() => vi.useRealTimers());
+
+/** A page over a real host, whose worker is a fake. */
+class Page {
+  readonly origin = new Origin();
+  readonly workers: Tab[] = [];
+  readonly reads: bigint[] = [];
+  readonly remuda: Remuda;
+
+  constructor(signer: (digest: Uint8Array) => Promise<Uint8Array> = async () => new Uint8Array(64)) {
+    const { key: _, ...options } = OPTIONS;
+    this.remuda = new Remuda(() => this.#worker(), options, signer);
+  }
+
+  get tab(): Tab {
+    return this.workers.at(-1)!;
+  }
+
+  #worker(): WorkerLike {
+    const tab = new Tab(this.origin, `tab-${this.workers.length}`);
+    this.workers.push(tab);
+    const worker: WorkerLike = {
+      onmessage: null,
+      onerror: null,
+      postMessage: (message) => {
+        if (message.type === "call" && message.name === "read") this.reads.push(message.after);
+        const clone = structuredClone(message);
+        queueMicrotask(() => tab.life.isDead || tab.host.receive(clone));
+      },
+      terminate: () => tab.kill(),
+    };
+    tab.onPost = (data: FromWorker) => queueMicrotask(() => worker.onmessage?.({ data }));
+    return worker;
+  }
+
+  commit(...items: Item[]): void {
+    this.origin.commit(KEY, items);
+    this.tab.client.emit({ type: "committed", key: KEY, lastItem: items.at(-1)!.item });
+  }
+}
+
+async function page(): Promise<Page> {
+  const made = new Page();
+  await made.remuda.open();
+  return made;
+}
+
+async function take(items: AsyncIterator<Item>, count: number): Promise<bigint[]> {
+  const taken: bigint[] = [];
+  for (let index = 0; index < count; index++) {
+    const { done, value } = await items.next();
+    if (done) break;
+    taken.push(value.item);
+  }
+  return taken;
+}
+
+describe("iterating", () => {
+  test("stored items first, then what comes, in order and once", async () => {
+    const p = await page();
+    p.origin.commit(KEY, [record(1n), record(2n)]);
+    const items = p.remuda.subscribe(SPEC)[Symbol.asyncIterator]();
+    expect(await take(items, 2)).toEqual([1n, 2n]);
+    const next = take(items, 2);
+    await settle();
+    p.commit(record(3n));
+    await settle();
+    p.commit(record(4n));
+    expect(await next).toEqual([3n, 4n]);
+  });
+
+  test("after", async () => {
+    const p = await page();
+    p.origin.commit(KEY, [record(1n), record(2n), record(3n)]);
+    expect(await take(p.remuda.subscribe({ ...SPEC, after: 2n })[Symbol.asyncIterator](), 1)).toEqual([3n]);
+  });
+
+  test("a slow consumer makes no reads and holds one page", async () => {
+    const p = await page();
+    p.origin.commit(KEY, Array.from({ length: 100 }, (_, index) => record(BigInt(index + 1), PAGE_BYTES / 4)));
+    const items = p.remuda.subscribe(SPEC)[Symbol.asyncIterator]();
+    expect(await take(items, 4)).toEqual([1n, 2n, 3n, 4n]);
+    for (let extra = 0; extra < 50; extra++) p.commit(record(BigInt(101 + extra)));
+    await settle();
+    expect(p.reads).toEqual([0n]);
+    await take(items, 1);
+    expect(p.reads).toEqual([0n, 4n]);
+  });
+
+  test("several at once, each with its own place; the last one to end unsubscribes", async () => {
+    const p = await page();
+    p.origin.commit(KEY, [record(1n), record(2n), record(3n)]);
+    const subscription = p.remuda.subscribe(SPEC);
+    const first = subscription[Symbol.asyncIterator]();
+    const second = subscription[Symbol.asyncIterator]();
+    expect(await Promise.all([take(first, 3), take(second, 1)])).toEqual([[1n, 2n, 3n], [1n]]);
+    await first.return!();
+    await settle();
+    expect(p.tab.client.open).toContain(KEY);
+    expect(await take(second, 2)).toEqual([2n, 3n]);
+    await second.return!();
+    await settle();
+    expect(p.tab.client.open).not.toContain(KEY);
+  });
+
+  test("overlapping calls of next are answered in order", async () => {
+    const p = await page();
+    const items = p.remuda.subscribe(SPEC)[Symbol.asyncIterator]();
+    const three = Promise.all([items.next(), items.next(), items.next()]);
+    await settle();
+    p.commit(record(1n), record(2n), record(3n));
+    expect((await three).map(({ value }) => value?.item)).toEqual([1n, 2n, 3n]);
+  });
+
+  test("nothing is subscribed before the first next", async () => {
+    const p = await page();
+    p.remuda.subscribe(SPEC)[Symbol.asyncIterator]();
+    await settle();
+    expect(p.tab.client.open.size).toBe(0);
+  });
+
+  test("break ends the subscription, return ends a wait", async () => {
+    const p = await page();
+    p.origin.commit(KEY, [record(1n)]);
+    for await (const item of p.remuda.subscribe(SPEC)) if (item.item === 1n) break;
+    await settle();
+    expect(p.tab.client.open.size).toBe(0);
+    const items = p.remuda.subscribe({ ...SPEC, after: 1n })[Symbol.asyncIterator]();
+    const waiting = items.next();
+    await settle();
+    await items.return!();
+    expect(await waiting).toEqual({ done: true, value: undefined });
+  });
+
+  test("closing ends every iterator cleanly", async () => {
+    const p = await page();
+    const waiting = p.remuda.subscribe(SPEC)[Symbol.asyncIterator]().next();
+    await settle();
+    await p.remuda.close();
+    expect(await waiting).toEqual({ done: true, value: undefined });
+    expect(await p.remuda.subscribe(SPEC)[Symbol.asyncIterator]().next()).toEqual({ done: true, value: undefined });
+    expect(p.tab.life.isDead).toBe(true);
+  });
+
+  test("an aborted signal throws its reason, waiting or not", async () => {
+    const p = await page();
+    const abort = new AbortController();
+    const items = p.remuda.subscribe({ ...SPEC, signal: abort.signal })[Symbol.asyncIterator]();
+    const waiting = items.next();
+    waiting.catch(() => undefined);
+    await settle();
+    abort.abort(new Error("enough"));
+    await expect(waiting).rejects.toThrow("enough");
+    expect(await items.next()).toEqual({ done: true, value: undefined });
+    await settle();
+    expect(p.tab.client.open.size).toBe(0);
+    await expect(p.remuda.subscribe({ ...SPEC, signal: abort.signal })[Symbol.asyncIterator]().next()).rejects.toThrow("enough");
+  });
+
+  test("what ends a subscription is thrown after its last stored item", async () => {
+    const p = await page();
+    p.origin.commit(KEY, [record(1n)]);
+    const items = p.remuda.subscribe(SPEC)[Symbol.asyncIterator]();
+    expect(await take(items, 1)).toEqual([1n]);
+    const waiting = items.next();
+    waiting.catch(() => undefined);
+    await settle();
+    const failure = { code: "verify/lane-count", remedy: "halt", rule: "CIP-39 §12.2.1", meaning: "m", atMs: 1 };
+    p.tab.client.emit({
+      type: "status",
+      status: status({
+        subscriptions: [
+          {
+            key: KEY,
+            lanes: [LANE],
+            verification: "scoped-proofs",
+            state: "failed",
+            boundary: null,
+            waiting: 0,
+            verifiedRecords: 1n,
+            verifiedBatches: 1n,
+            durableWatermark: null,
+            failure,
+          },
+        ],
+      }),
+    });
+    await expect(waiting).rejects.toMatchObject({ name: "RemudaError", code: "verify/lane-count", rule: "CIP-39 §12.2.1", remedy: "halt" });
+  });
+
+  test("an error of the database reaches the consumer", async () => {
+    const p = await page();
+    p.tab.client.read = () => Promise.reject(Object.assign(new Error(), { code: "store/quota", remedy: "surface", meaning: "full" }));
+    await expect(p.remuda.subscribe(SPEC)[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "store/quota" });
+  });
+
+  test("the position", async () => {
+    const p = await page();
+    expect(await p.remuda.subscribe(SPEC).boundary()).toBeNull();
+    p.origin.commit(KEY, [record(1n)]);
+    expect(await p.remuda.subscribe(SPEC).boundary()).toMatchObject({ lastItem: 1n });
+    await settle();
+    expect(p.tab.client.open.size).toBe(0);
+  });
+});
+
+describe("a worker that breaks", () => {
+  test("is replaced, is reported, and iterators go on", async () => {
+    const p = await page();
+    const failures: string[] = [];
+    p.remuda.addEventListener("failure", ({ detail }) => failures.push(detail.failure.code));
+    const items = p.remuda.subscribe(SPEC)[Symbol.asyncIterator]();
+    const waiting = items.next();
+    await settle();
+    p.tab.host.uncaught(new WebAssembly.RuntimeError("unreachable"));
+    await settle();
+    expect(failures).toEqual(["client/trap"]);
+    expect(p.remuda.status.connection).toBe("waiting");
+    await vi.waitFor(() => expect(p.workers).toHaveLength(2), 1_000);
+    await settle();
+    expect(p.tab.client.open).toContain(KEY);
+    p.commit(record(1n));
+    expect((await waiting).value).toMatchObject({ item: 1n });
+  });
+
+  test("gives an append back without an outcome", async () => {
+    const p = await page();
+    p.tab.client.appendAnswer = () => new Promise(() => undefined);
+    const answer = p.remuda.append({ lane: LANE, payload: new Uint8Array(1) });
+    answer.catch(() => undefined);
+    await settle();
+    p.tab.host.uncaught(new WebAssembly.RuntimeError("unreachable"));
+    await expect(answer).rejects.toMatchObject({ code: "client/trap" });
+    await p.remuda.close();
+  });
+
+  test("is not replaced once closed", async () => {
+    const p = await page();
+    p.tab.host.uncaught(new WebAssembly.RuntimeError("unreachable"));
+    await settle();
+    await p.remuda.close();
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect(p.workers).toHaveLength(1);
+  });
+
+  test("waits longer each time", async () => {
+    vi.useFakeTimers();
+    const p = await page();
+    const waits: number[] = [];
+    for (let round = 0; round < 4; round++) {
+      const count = p.workers.length;
+      p.tab.host.uncaught(new WebAssembly.RuntimeError("unreachable"));
+      await vi.advanceTimersByTimeAsync(0);
+      let waited = 0;
+      while (p.workers.length === count) {
+        await vi.advanceTimersByTimeAsync(50);
+        waited += 50;
+      }
+      waits.push(waited);
+    }
+    expect(waits).toEqual([250, 500, 1000, 2000]);
+  });
+});
+
+describe("calls", () => {
+  test("append answers, refuses, and can be given up", async () => {
+    const p = await page();
+    const payload = new Uint8Array([1]);
+    expect(await p.remuda.append({ lane: LANE, payload })).toMatchObject({ durable: false, sequence: 1n });
+    await expect(p.remuda.append({ lane: "no", payload })).rejects.toMatchObject({ code: "client/invalid-argument" });
+    p.tab.client.appendAnswer = () => new Promise(() => undefined);
+    const abort = new AbortController();
+    const answer = p.remuda.append({ lane: LANE, payload }, { signal: abort.signal });
+    answer.catch(() => undefined);
+    abort.abort();
+    await expect(answer).rejects.toMatchObject({ name: "AbortError" });
+  });
+
+  test("what cannot be sent to the worker is an argument of the caller", async () => {
+    const p = new Page();
+    const opened = p.remuda.open();
+    await opened;
+    const payload = (() => undefined) as unknown as Uint8Array;
+    await expect(p.remuda.append({ lane: LANE, payload })).rejects.toMatchObject({ code: "client/invalid-argument" });
+  });
+
+  test("after close every call says so, and closing again is nothing", async () => {
+    const p = await page();
+    await p.remuda.close();
+    await p.remuda.close();
+    await expect(p.remuda.append({ lane: LANE, payload: new Uint8Array() })).rejects.toMatchObject({ code: "client/closed" });
+    expect(p.remuda.status.connection).toBe("closed");
+  });
+
+  test("the page's signer signs, and its error is not lost", async () => {
+    const signer = vi.fn(async (digest: Uint8Array) => digest.slice(0, 1));
+    const p = new Page(signer);
+    await p.remuda.open();
+    expect(await p.tab.client.options.sign(new Uint8Array([9, 9]))).toEqual(new Uint8Array([9]));
+    signer.mockRejectedValue(new Error("locked"));
+    await expect(p.tab.client.options.sign(new Uint8Array(32))).rejects.toMatchObject({ message: expect.stringContaining("locked") });
+  });
+
+  test("a worker that does not load", async () => {
+    const { key: _, ...options } = OPTIONS;
+    const worker: WorkerLike = { onmessage: null, onerror: null, postMessage: () => undefined, terminate: vi.fn() };
+    const remuda = new Remuda(() => worker, options, async () => new Uint8Array());
+    const opened = remuda.open();
+    opened.catch(() => undefined);
+    worker.onerror!({ message: "404" });
+    await expect(opened).rejects.toMatchObject({ code: "client/no-worker" });
+    expect(worker.terminate).toHaveBeenCalled();
+  });
+
+  test("events come through, and the role", async () => {
+    const p = new Page();
+    const seen: unknown[] = [];
+    for (const type of ["role", "batch", "status"] as const) p.remuda.addEventListener(type, () => seen.push(type));
+    await p.remuda.open();
+    p.tab.client.emit({ type: "status", status: status() });
+    await settle();
+    expect(p.remuda.role).toBe("owner");
+    expect(p.remuda.status.connection).toBe("open");
+    expect(seen).toContain("role");
+    expect(seen).toContain("status");
+  });
+});

@@ -1,0 +1,411 @@
+//! The store in IndexedDB: the suite of every store, and what only a real database can do to one.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Waker};
+
+use js_sys::{Array, Function, Object, Promise, Reflect};
+use remuda_position::suite::{self, Database};
+use remuda_position::{
+    Anchor, CheckpointEnd, Fence, PositionKey, RowBytes, Store, StoreError, StoredPosition, WriteSet,
+};
+use remuda_web::IdbStore;
+use remuda_wire::codec::{Canonical, VersionOne};
+use remuda_wire::Bytes32;
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+
+use crate::harness::{both, dom_exception, in_time, Spy, Started};
+
+const KEY: PositionKey = PositionKey(Bytes32([0x5a; 32]));
+
+/// A database of its own for one case: a name that no earlier run of the browser has used.
+pub struct Fresh(String);
+
+impl Fresh {
+    /// A database for the case `case`.
+    pub fn new(case: &str) -> Self {
+        Self(format!("remuda-test-{case}-{}-{}", js_sys::Date::now(), js_sys::Math::random()))
+    }
+}
+
+impl Database for Fresh {
+    type Store = IdbStore;
+
+    async fn open(&self) -> IdbStore {
+        IdbStore::open(&self.0).await.expect("a database opens")
+    }
+}
+
+/// Runs the suite of every store.
+pub async fn passes_the_suite() {
+    assert_eq!(suite::run(Fresh::new).await, suite::CASES);
+}
+
+fn write(fence: Fence, expected: Option<u64>, item: u64) -> WriteSet {
+    let position = StoredPosition {
+        version: VersionOne,
+        revision: expected.map_or(1, |revision| revision + 1),
+        anchor: Anchor::Provider,
+        checkpoint: Some(CheckpointEnd { broker_epoch: 1, last_sequence: item, digest: Bytes32([1; 32]) }),
+        adopted: None,
+        last_item: item,
+    };
+    let rows = vec![
+        RowBytes { first_item: item, bytes: vec![7; 100] },
+        RowBytes { first_item: item + 1, bytes: vec![8; 100] },
+    ];
+    WriteSet { key: KEY, expected, fence, position: position.to_bytes(), rows }
+}
+
+async fn revision(store: &IdbStore) -> Option<u64> {
+    store.load(KEY).await.expect("a position is readable").map(|position| position.revision)
+}
+
+async fn rows(store: &IdbStore) -> usize {
+    store.rows_after(KEY, 0, 1 << 20).await.expect("rows are readable").len()
+}
+
+async fn owned(case: &str) -> (Fresh, IdbStore, Fence) {
+    let fresh = Fresh::new(case);
+    let store = fresh.open().await;
+    let fence = store.take_fence().await.expect("ownership can be taken");
+    store.apply(&write(fence, None, 1)).await.expect("the first write commits");
+    (fresh, store, fence)
+}
+
+/// A put that throws in the middle of a transaction leaves nothing of it: neither the rows before it nor the position.
+pub async fn a_put_that_throws_leaves_nothing() {
+    let (fresh, store, fence) = owned("throws").await;
+    for (name, expected) in [
+        ("QuotaExceededError", StoreError::Quota),
+        ("DataCloneError", StoreError::Aborted),
+        ("TransactionInactiveError", StoreError::Aborted),
+    ] {
+        let mut puts = 0;
+        let spy = Spy::on_class("IDBObjectStore", "put", move |original, this, arguments| {
+            puts += 1;
+            // The second row: one was put before, one position would follow.
+            if puts == 2 {
+                Err(dom_exception(name))
+            } else {
+                original.apply(this, arguments)
+            }
+        });
+        assert_eq!(store.apply(&write(fence, Some(1), 3)).await, Err(expected), "{name} has its meaning");
+        drop(spy);
+    }
+    let again = fresh.open().await;
+    assert_eq!(
+        (revision(&again).await, rows(&again).await),
+        (Some(1), 2),
+        "nothing of the aborted transactions is there"
+    );
+    store.apply(&write(fence, Some(1), 3)).await.expect("the store works on");
+    assert_eq!((revision(&again).await, rows(&again).await), (Some(2), 4));
+}
+
+/// A transaction that aborts after every put was accepted resolves as an error: `complete` alone is success.
+pub async fn an_abort_after_the_last_put_is_an_error() {
+    let (fresh, store, fence) = owned("abort").await;
+    let mut puts = 0;
+    let spy = Spy::on_class("IDBObjectStore", "put", move |original, this, arguments| {
+        let request = original.apply(this, arguments)?;
+        puts += 1;
+        if puts == 3 {
+            let transaction = Reflect::get(this, &"transaction".into())?;
+            let abort: Function = Reflect::get(&transaction, &"abort".into())?.dyn_into()?;
+            abort.call0(&transaction)?;
+        }
+        Ok(request)
+    });
+    assert_eq!(store.apply(&write(fence, Some(1), 3)).await, Err(StoreError::Aborted));
+    drop(spy);
+    let again = fresh.open().await;
+    assert_eq!(
+        (revision(&again).await, rows(&again).await),
+        (Some(1), 2),
+        "nothing of the aborted transaction is there"
+    );
+}
+
+/// A request that fails by itself aborts the transaction with its own error as the cause, which is read and kept.
+pub async fn a_failed_request_names_the_cause() {
+    let (fresh, store, fence) = owned("cause").await;
+    // `add` where a row exists fails after the fact, with ConstraintError, as a full disk would with its own error.
+    let spy = Spy::on_class("IDBObjectStore", "put", move |original, this, arguments| {
+        let add: Function = Reflect::get(this, &"add".into())?.dyn_into()?;
+        let _ = original;
+        add.apply(this, arguments)
+    });
+    assert_eq!(store.apply(&write(fence, Some(1), 1)).await, Err(StoreError::Aborted));
+    drop(spy);
+    let mut spied = 0;
+    // The transaction's own error, as a full disk sets it when committing.
+    let spy = Spy::on_class("IDBObjectStore", "put", move |original, this, arguments| {
+        spied += 1;
+        if spied == 1 {
+            let transaction = Reflect::get(this, &"transaction".into())?;
+            let property = Object::new();
+            Reflect::set(&property, &"value".into(), &dom_exception("QuotaExceededError"))?;
+            Object::define_property(transaction.unchecked_ref::<Object>(), &"error".into(), &property);
+        }
+        let add: Function = Reflect::get(this, &"add".into())?.dyn_into()?;
+        let _ = original;
+        add.apply(this, arguments)
+    });
+    assert_eq!(store.apply(&write(fence, Some(1), 1)).await, Err(StoreError::Quota));
+    drop(spy);
+    let again = fresh.open().await;
+    assert_eq!((revision(&again).await, rows(&again).await), (Some(1), 2));
+}
+
+/// A write that is given up half-way is either whole or absent, and leaves the store usable.
+pub async fn a_dropped_write_is_whole_or_absent() {
+    let (_fresh, store, fence) = owned("dropped").await;
+    let set = write(fence, Some(1), 3);
+    {
+        let mut pending = pin!(store.apply(&set));
+        let waker = Waker::noop();
+        let polled = pending.as_mut().poll(&mut Context::from_waker(waker));
+        assert!(polled.is_pending(), "a transaction takes time");
+    }
+    assert_eq!((revision(&store).await, rows(&store).await), (Some(1), 2), "before its puts nothing is written");
+    store.apply(&set).await.expect("the store works on");
+}
+
+/// Another connection that deletes the database is not held up, and the store says what happened.
+pub async fn deletion_by_another_evicts() {
+    let (fresh, store, fence) = owned("deleted").await;
+    let name = fresh.0.clone();
+    let deleted = in_time(async move { IdbStore::delete(&name).await }).await;
+    assert_eq!(deleted, Some(Ok(())), "an open connection gives way");
+    assert!(store.is_evicted());
+    let store = Rc::new(store);
+    let (reader, writer, owner, scanner) = (Rc::clone(&store), Rc::clone(&store), Rc::clone(&store), store);
+    assert_eq!(in_time(async move { reader.load(KEY).await }).await, Some(Err(StoreError::Evicted)));
+    assert_eq!(
+        in_time(async move { writer.apply(&write(fence, Some(1), 3)).await }).await,
+        Some(Err(StoreError::Evicted))
+    );
+    assert_eq!(in_time(async move { owner.take_fence().await }).await, Some(Err(StoreError::Evicted)));
+    assert_eq!(in_time(async move { scanner.rows_after(KEY, 0, 1).await }).await, Some(Err(StoreError::Evicted)));
+    assert_eq!(fresh.open().await.load(KEY).await, Ok(None), "opened anew it is empty, and says so");
+}
+
+/// What was asked for before the deletion is still committed, or refused: never half of it.
+pub async fn deletion_during_a_write_never_hangs() {
+    let (fresh, store, fence) = owned("deleting").await;
+    let name = fresh.0.clone();
+    let deletion = Started::new(async move { IdbStore::delete(&name).await });
+    let mut expected = Some(1);
+    let outcome = in_time(async move {
+        loop {
+            match store.apply(&write(fence, expected, 3)).await {
+                Ok(()) => expected = expected.map(|revision| revision + 1),
+                Err(fault) => break fault,
+            }
+        }
+    });
+    assert_eq!(outcome.await, Some(StoreError::Evicted));
+    assert_eq!(deletion.end().await, Some(Ok(())), "the deletion goes through once the write has ended");
+}
+
+/// Of two owners only the last may write, whoever asks first.
+pub async fn two_owners_race_for_the_fence() {
+    let fresh = Fresh::new("owners");
+    let (a, b) = (fresh.open().await, fresh.open().await);
+    let (first, second) = both(a.take_fence(), b.take_fence()).await;
+    let (first, second) = (first.expect("ownership can be taken"), second.expect("ownership can be taken"));
+    assert_ne!(first, second, "no two owners share a generation");
+    let (one, two) = both_sets(&a, write(first, None, 1), &b, write(second, None, 1)).await;
+    let (winner, loser) = if first > second { (one, two) } else { (two, one) };
+    assert_eq!((winner, loser), (Ok(()), Err(StoreError::Fenced)));
+}
+
+/// Two connections with the same fence race for twenty revisions: each is won once.
+pub async fn two_connections_race_for_each_revision() {
+    let fresh = Fresh::new("commits");
+    let (a, b) = (fresh.open().await, fresh.open().await);
+    let fence = a.take_fence().await.expect("ownership can be taken");
+    let mut expected = None;
+    for step in 0..20 {
+        let item = 1 + 2 * step;
+        let outcomes = both_sets(&a, write(fence, expected, item), &b, write(fence, expected, item)).await;
+        let won_once = matches!(outcomes, (Ok(()), Err(StoreError::Conflict)) | (Err(StoreError::Conflict), Ok(())));
+        assert!(won_once, "revision after {expected:?}: {outcomes:?}");
+        expected = Some(step + 1);
+    }
+    assert_eq!((revision(&b).await, rows(&b).await), (Some(20), 40), "and its rows are there once");
+}
+
+/// Every writing transaction asks for strict durability; reading ones ask for nothing.
+pub async fn durability_is_strict() {
+    let asked = Rc::new(RefCell::new(Vec::new()));
+    let seen = Rc::clone(&asked);
+    let spy = Spy::on_class("IDBDatabase", "transaction", move |original, this, arguments| {
+        let durability = Reflect::get(&arguments.get(2), &"durability".into()).ok().and_then(|value| value.as_string());
+        let transaction = original.apply(this, arguments)?;
+        let granted = Reflect::get(&transaction, &"durability".into())?.as_string();
+        seen.borrow_mut().push((arguments.get(1).as_string(), durability, granted));
+        Ok(transaction)
+    });
+    let (_fresh, store, _) = owned("strict").await;
+    assert_eq!((revision(&store).await, rows(&store).await), (Some(1), 2));
+    drop(spy);
+    let strict = (Some("readwrite".to_owned()), Some("strict".to_owned()), Some("strict".to_owned()));
+    let asked = asked.borrow();
+    assert_eq!(asked[..2], [strict.clone(), strict], "both writes ask for it, and the browser grants it");
+    assert!(asked[2..].iter().all(|(mode, durability, _)| mode.as_deref() == Some("readonly") && durability.is_none()));
+    assert_eq!(asked.len(), 4, "every method is one transaction");
+}
+
+/// A database of a later version is refused by name, and is not blocked by having been asked for.
+pub async fn a_newer_version_is_refused() {
+    let fresh = Fresh::new("newer");
+    raw_open(&fresh.0, 7).await;
+    let name = fresh.0.clone();
+    let opened = in_time(async move { IdbStore::open(&name).await.map(drop) }).await;
+    assert_eq!(opened, Some(Err(StoreError::NewerVersion)));
+}
+
+/// An upgrade by a later version of this library closes ours instead of waiting for it.
+pub async fn an_upgrade_by_another_evicts() {
+    let (fresh, store, _) = owned("upgrade").await;
+    let name = fresh.0.clone();
+    assert!(in_time(async move { raw_open(&name, 7).await }).await.is_some(), "the upgrade is not blocked");
+    assert_eq!(store.load(KEY).await, Err(StoreError::Evicted));
+    assert_eq!(IdbStore::open(&fresh.0).await.map(drop), Err(StoreError::NewerVersion));
+}
+
+/// A connection that ignores `versionchange` blocks a deletion: said at once, done when it closes.
+pub async fn a_stubborn_connection_blocks() {
+    let fresh = Fresh::new("blocked");
+    let stubborn = raw_connection(&fresh.0, 1).await;
+    let name = fresh.0.clone();
+    assert_eq!(in_time(async move { IdbStore::delete(&name).await }).await, Some(Err(StoreError::Blocked)));
+    let close: Function = Reflect::get(&stubborn, &"close".into()).expect("a method").dyn_into().expect("a function");
+    close.call0(&stubborn).expect("a connection closes");
+    // Version 1 without our object stores is gone: a new one is made, whole.
+    let (store, name) = (fresh.open().await, fresh.0.clone());
+    assert_eq!(store.take_fence().await, Ok(Fence(1)));
+    drop(store);
+    assert_eq!(in_time(async move { IdbStore::delete(&name).await }).await, Some(Ok(())));
+}
+
+/// Values that are not ours are corrupt, never a panic and never an empty position.
+pub async fn foreign_values_are_corrupt() {
+    let (fresh, store, fence) = owned("corrupt").await;
+    let spy = Spy::on_class("IDBObjectStore", "put", |original, this, arguments| {
+        let (value, key) = (JsValue::from_str("not bytes"), arguments.get(1));
+        original.apply(this, &Array::of2(&value, &key))
+    });
+    store.apply(&write(fence, Some(1), 3)).await.expect("the database takes anything");
+    drop(spy);
+    assert_eq!(store.load(KEY).await, Err(StoreError::Corrupt));
+    assert_eq!(store.rows_after(KEY, 2, 1 << 20).await, Err(StoreError::Corrupt));
+    assert_eq!(
+        store.apply(&write(fence, Some(2), 5)).await,
+        Err(StoreError::Corrupt),
+        "and nothing is written over it"
+    );
+    // A database of our name and version, but not our object stores.
+    drop(store);
+    let foreign = Fresh(format!("{}-foreign", fresh.0));
+    raw_open(&foreign.0, 1).await;
+    let store = foreign.open().await;
+    assert_eq!(store.load(KEY).await, Err(StoreError::Corrupt));
+    assert_eq!(store.take_fence().await, Err(StoreError::Corrupt));
+}
+
+/// Rows are paged by bytes over many steps of reading, in order, from anywhere.
+pub async fn paging_reads_each_row_once() {
+    let fresh = Fresh::new("paging");
+    let store = fresh.open().await;
+    let fence = store.take_fence().await.expect("ownership can be taken");
+    let sizes = |item: u64| if item.is_multiple_of(37) { 40_000 } else { 12 };
+    let mut set = write(fence, None, 2_000);
+    set.rows = (1..=2_000).map(|item| RowBytes { first_item: item, bytes: marked(item, sizes(item)) }).collect();
+    store.apply(&set).await.expect("a large write commits");
+    let everything = store.rows_after(KEY, 0, usize::MAX).await.expect("rows are readable");
+    assert_eq!(everything.len(), 2_000, "all rows in one answer");
+    let (mut after, mut pages) = (0, 0);
+    while after < 2_000 {
+        let page = store.rows_after(KEY, after, 50_000).await.expect("rows are readable");
+        assert!(page.iter().map(Vec::len).sum::<usize>() <= 50_000);
+        for row in page {
+            after += 1;
+            assert_eq!(row, marked(after, sizes(after)), "row {after} is next");
+        }
+        pages += 1;
+    }
+    assert!(pages > 40, "many pages: {pages}");
+    assert_eq!(
+        store.rows_after(KEY, u64::MAX, 1).await.map(|rows| rows.len()),
+        Ok(1),
+        "the last row may hold any item"
+    );
+}
+
+fn marked(item: u64, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    bytes[..8].copy_from_slice(&item.to_be_bytes());
+    bytes
+}
+
+async fn both_sets(
+    a: &IdbStore,
+    x: WriteSet,
+    b: &IdbStore,
+    y: WriteSet,
+) -> (Result<(), StoreError>, Result<(), StoreError>) {
+    both(a.apply(&x), b.apply(&y)).await
+}
+
+/// Opens a database by hand at a version, without our object stores, and closes it.
+async fn raw_open(name: &str, version: u32) {
+    let connection = raw_connection(name, version).await;
+    let close: Function = Reflect::get(&connection, &"close".into()).expect("a method").dyn_into().expect("a function");
+    close.call0(&connection).expect("a connection closes");
+}
+
+/// A connection opened by hand, which listens to nothing.
+async fn raw_connection(name: &str, version: u32) -> JsValue {
+    let open = Function::new_with_args(
+        "name, version",
+        "return new Promise((resolve, reject) => { const request = indexedDB.open(name, version); \
+         request.onsuccess = () => resolve(request.result); request.onerror = () => reject(request.error); })",
+    );
+    let promise: Promise = open
+        .call2(&JsValue::UNDEFINED, &name.into(), &version.into())
+        .expect("a promise")
+        .dyn_into()
+        .expect("a promise");
+    JsFuture::from(promise).await.expect("a database opens by hand")
+}
+
+/// The cases, as tests of the file that calls it: the mode is per file.
+#[macro_export]
+macro_rules! store_cases {
+    () => {
+        $crate::cases!(store:
+            passes_the_suite,
+            a_put_that_throws_leaves_nothing,
+            an_abort_after_the_last_put_is_an_error,
+            a_failed_request_names_the_cause,
+            a_dropped_write_is_whole_or_absent,
+            deletion_by_another_evicts,
+            deletion_during_a_write_never_hangs,
+            two_owners_race_for_the_fence,
+            two_connections_race_for_each_revision,
+            durability_is_strict,
+            a_newer_version_is_refused,
+            an_upgrade_by_another_evicts,
+            a_stubborn_connection_blocks,
+            foreign_values_are_corrupt,
+            paging_reads_each_row_once,
+        );
+    };
+}

@@ -1,0 +1,10 @@
+//! Fetch, clock and randomness in a page.
+#![cfg(target_arch = "wasm32")]
+
+use remuda_tests_wasm::{clock_cases, fetch_cases};
+use wasm_bindgen_test::wasm_bindgen_test_configure;
+
+wasm_bindgen_test_configure!(run_in_browser);
+
+clock_cases!();
+fetch_cases!();

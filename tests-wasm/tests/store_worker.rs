@@ -1,0 +1,9 @@
+//! The store in a dedicated worker.
+#![cfg(target_arch = "wasm32")]
+
+use remuda_tests_wasm::store_cases;
+use wasm_bindgen_test::wasm_bindgen_test_configure;
+
+wasm_bindgen_test_configure!(run_in_dedicated_worker);
+
+store_cases!();

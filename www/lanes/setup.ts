@@ -1,0 +1,99 @@
+/** What the page is about: its address, the demo's facts, and a grant for this browser's key. Kept, so that it opens offline. */
+import type { HolderKey, SubscriptionSpec } from "remuda";
+
+/** `GET {node}/demo/info`. */
+export interface Info {
+  context: string;
+  streamId: string;
+  providerKey: string;
+  endpoint: string;
+  lanes: Lane[];
+}
+
+export interface Lane {
+  id: string;
+  name: string;
+}
+
+export interface Setup {
+  info: Info;
+  grant: string;
+  mintedAtMs: number;
+}
+
+export interface Parameters {
+  node: string;
+  database: string;
+  /** Names or ids, `all`, or null for every lane that the demo names. */
+  lanes: string[] | "all" | null;
+}
+
+/** A grant of the demo lives an hour. */
+const GRANT_FRESH_MS = 30 * 60_000;
+const FETCH_MS = 4_000;
+
+export function parameters(address: URL): Parameters {
+  const lanes = address.searchParams.get("lanes");
+  return {
+    node: (address.searchParams.get("node") ?? address.origin).replace(/\/+$/, ""),
+    database: address.searchParams.get("database") ?? "remuda-lanes",
+    lanes: lanes === null ? null : lanes === "all" ? "all" : lanes.split(",").filter((lane) => lane !== ""),
+  };
+}
+
+/** The lanes that are asked for, by id or by name. */
+export function chosenLanes(parameters: Parameters, info: Info): Lane[] {
+  const { lanes } = parameters;
+  if (lanes === null || lanes === "all") return info.lanes;
+  return lanes.map((lane) => info.lanes.find(({ id, name }) => id === lane || name === lane) ?? { id: lane, name: lane.slice(0, 8) });
+}
+
+export function subscription(parameters: Parameters, info: Info): SubscriptionSpec {
+  return parameters.lanes === "all"
+    ? { lanes: "all", verification: "full-stream" }
+    : { lanes: chosenLanes(parameters, info).map(({ id }) => id), verification: "scoped-proofs" };
+}
+
+export function isFresh(setup: Setup): boolean {
+  return Date.now() - setup.mintedAtMs < GRANT_FRESH_MS;
+}
+
+export function remembered(parameters: Parameters): Setup | null {
+  try {
+    return JSON.parse(localStorage.getItem(slot(parameters)) ?? "null") as Setup | null;
+  } catch {
+    // Whatever is there is not ours to read: it is fetched anew.
+    return null;
+  }
+}
+
+/** Asks the demo node, and keeps what it says. */
+export async function fetched(parameters: Parameters, holder: HolderKey): Promise<Setup> {
+  const info = (await json(`${parameters.node}/demo/info`)) as Info;
+  const { grant } = (await json(`${parameters.node}/demo/grant`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ holderKey: hex(holder.publicKey) }),
+  })) as { grant: string };
+  const setup = { info, grant, mintedAtMs: Date.now() };
+  localStorage.setItem(slot(parameters), JSON.stringify(setup));
+  return setup;
+}
+
+function slot({ node, database }: Parameters): string {
+  return `remuda-lanes ${database} ${node}`;
+}
+
+async function json(address: string, options: RequestInit = {}): Promise<unknown> {
+  const response = await fetch(address, { ...options, signal: AbortSignal.timeout(FETCH_MS) });
+  if (!response.ok) throw new Error(`${address}: HTTP ${response.status}`);
+  return response.json();
+}
+
+export function hex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+export function unhex(text: string): Uint8Array {
+  return Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+}
