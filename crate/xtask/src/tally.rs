@@ -30,9 +30,7 @@ impl Tally {
         let line = line.trim();
         match runner {
             Runner::Cargo => {
-                let Some((_, counts)) = line
-                    .strip_prefix("test result: ")
-                    .and_then(|rest| rest.split_once(". "))
+                let Some((_, counts)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))
                 else {
                     return;
                 };
@@ -133,23 +131,7 @@ mod tests {
 
     #[test]
     fn the_closing_line() {
-        assert_eq!(
-            Tally {
-                passed: 3,
-                failed: 0,
-                skipped: 0
-            }
-            .to_string(),
-            "3 passed, 0 failed"
-        );
-        assert_eq!(
-            Tally {
-                passed: 3,
-                failed: 1,
-                skipped: 2
-            }
-            .to_string(),
-            "3 passed, 1 failed, 2 skipped"
-        );
+        assert_eq!(Tally { passed: 3, failed: 0, skipped: 0 }.to_string(), "3 passed, 0 failed");
+        assert_eq!(Tally { passed: 3, failed: 1, skipped: 2 }.to_string(), "3 passed, 1 failed, 2 skipped");
     }
 }
