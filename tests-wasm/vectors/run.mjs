@@ -4,11 +4,11 @@
 //
 //     run_file(text: string, on_line: (line: string) => void): void
 //
-// It calls `on_line` once for each vector, in order, with a JSON object:
+// It calls `on_line` once for each vector, in order, with a JSON object, and throws where the text is no vector file:
 //
-//     { "name": "op/what", "op": "decode", "verdict": "passed" | "failed" | "not run", "got": {…}, "why": "what differs" }
+//     { "name": "op/what", "op": "decode", "verdict": "pass" | "fail" | "not run", "expected": {…}, "got": {…} | null }
 //
-// `got` is absent where the vector was not run, `why` where it passed.
+// What is printed is what the native runner prints, the closing line included.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
@@ -17,26 +17,29 @@ const json = rest.includes("--json");
 const files = rest.filter((argument) => argument !== "--json");
 const { run_file } = createRequire(import.meta.url)(glue);
 
-const counts = { passed: 0, failed: 0, "not run": 0 };
+const counts = { pass: 0, fail: 0, "not run": 0 };
 const unknown = new Map();
 
 for (const file of files) {
-  let seen = 0;
-  run_file(readFileSync(file, "utf8"), (line) => {
-    const { name, op, verdict, got, why } = JSON.parse(line);
-    if (!(verdict in counts)) throw new Error(`${name}: verdict ${verdict}`);
+  const text = readFileSync(file, "utf8");
+  let reported = 0;
+  run_file(text, (line) => {
+    const { name, op, verdict, expected, got } = JSON.parse(line);
+    if (!Object.hasOwn(counts, verdict)) throw new Error(`${name}: verdict ${verdict}`);
+    reported += 1;
     counts[verdict] += 1;
-    seen += 1;
     if (verdict === "not run") unknown.set(op, (unknown.get(op) ?? 0) + 1);
-    if (json && got !== undefined) console.log(JSON.stringify({ name, got }));
-    if (!json && verdict === "failed") console.log(`${name}: ${why}`);
+    if (json) console.log(JSON.stringify({ name, got }));
+    else if (verdict === "fail") console.log(`${name}: expected ${JSON.stringify(expected)}, got ${JSON.stringify(got)}`);
   });
-  const expected = JSON.parse(readFileSync(file, "utf8")).vectors.length;
-  if (seen !== expected) throw new Error(`${file}: ${seen} of ${expected} vectors were reported`);
+  // A trap in the middle of a file must not pass for its end.
+  const present = JSON.parse(text).vectors.length;
+  if (reported !== present) throw new Error(`${file}: ${reported} of ${present} vectors were reported`);
 }
 
 if (!json) {
-  for (const [op, count] of [...unknown].sort()) console.log(`not run: ${op}: ${count} vectors`);
-  console.log(`vectors: ${counts.passed} passed, ${counts.failed} failed, ${counts["not run"]} not run`);
+  const operations = [...unknown].sort().map(([op, count]) => `${op} ${count}`);
+  const suffix = operations.length > 0 ? ` (unknown operations: ${operations.join(", ")})` : "";
+  console.log(`vectors: ${counts.pass} passed, ${counts.fail} failed, ${counts["not run"]} not run${suffix}`);
 }
-process.exitCode = counts.failed > 0 ? 1 : 0;
+process.exitCode = counts.fail > 0 ? 1 : 0;

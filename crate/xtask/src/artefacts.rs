@@ -12,10 +12,7 @@ use crate::setup::Setup;
 use crate::workspace::Workspace;
 
 /// The crates that ship as wasm, and the folder of each in `pkg/generated`.
-const SHIPPED: [(&str, &str); 2] = [
-    ("remuda-wasm-client", "client"),
-    ("remuda-wasm-verifier", "verifier"),
-];
+const SHIPPED: [(&str, &str); 2] = [("remuda-wasm-client", "client"), ("remuda-wasm-verifier", "verifier")];
 
 /// Builds what is out of date.
 pub fn build(workspace: &Workspace, setup: &Setup) -> Result<()> {
@@ -25,13 +22,7 @@ pub fn build(workspace: &Workspace, setup: &Setup) -> Result<()> {
             continue;
         }
         let out = generated(workspace).join(folder);
-        Glue {
-            package,
-            build: Build::Release,
-            host: Host::Web,
-            out,
-        }
-        .make(workspace, setup)?;
+        Glue { package, build: Build::Release, host: Host::Web, out }.make(workspace, setup)?;
     }
     Ok(())
 }
@@ -42,16 +33,10 @@ pub fn print_sizes(workspace: &Workspace) -> Result<()> {
     for (_, folder) in SHIPPED {
         files.extend(shipped_files(&generated(workspace).join(folder))?);
     }
-    ensure!(
-        !files.is_empty(),
-        "nothing is built yet: run `cargo xtask wasm` first"
-    );
+    ensure!(!files.is_empty(), "nothing is built yet: run `cargo xtask wasm` first");
     println!("{:>12} {:>12}  file", "bytes", "gzipped");
     for file in files {
-        let raw = file
-            .metadata()
-            .with_context(|| file.display().to_string())?
-            .len();
+        let raw = file.metadata().with_context(|| file.display().to_string())?.len();
         let name = file.strip_prefix(&workspace.root).unwrap_or(&file);
         println!("{raw:>12} {:>12}  {}", gzipped(&file)?, name.display());
     }
@@ -69,10 +54,7 @@ fn shipped_files(dir: &Path) -> Result<Vec<PathBuf>> {
     }
     let entries = fs::read_dir(dir).with_context(|| dir.display().to_string())?;
     let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    files.retain(|file| {
-        file.extension()
-            .is_some_and(|extension| extension == "wasm" || extension == "js")
-    });
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "wasm" || extension == "js"));
     files.sort();
     Ok(files)
 }
@@ -80,6 +62,5 @@ fn shipped_files(dir: &Path) -> Result<Vec<PathBuf>> {
 fn gzipped(file: &Path) -> Result<u64> {
     let script = "process.stdout.write(String(zlib.gzipSync(fs.readFileSync(process.argv[1]), { level: 9 }).length))";
     let text = process::output(Command::new("node").args(["-e", script]).arg(file))?;
-    text.parse()
-        .with_context(|| format!("node printed {text:?} for a size"))
+    text.parse().with_context(|| format!("node printed {text:?} for a size"))
 }

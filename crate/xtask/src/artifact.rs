@@ -22,9 +22,7 @@ pub struct Artifact {
 impl Artifact {
     /// The file with that extension.
     pub fn file(&self, extension: &str) -> Option<&PathBuf> {
-        self.files
-            .iter()
-            .find(|file| file.extension().is_some_and(|found| found == extension))
+        self.files.iter().find(|file| file.extension().is_some_and(|found| found == extension))
     }
 
     fn from_message(message: &Value) -> Option<Self> {
@@ -33,11 +31,7 @@ impl Artifact {
         }
         Some(Self {
             name: message["target"]["name"].as_str()?.to_owned(),
-            files: list(&message["filenames"])
-                .iter()
-                .filter_map(Value::as_str)
-                .map(PathBuf::from)
-                .collect(),
+            files: list(&message["filenames"]).iter().filter_map(Value::as_str).map(PathBuf::from).collect(),
             executable: message["executable"].as_str().map(PathBuf::from),
         })
     }
@@ -46,29 +40,17 @@ impl Artifact {
 /// Runs a cargo command that builds, showing its progress, and returns what it built, dependencies included.
 pub fn build(cargo: &mut Command) -> Result<Vec<Artifact>> {
     let mut artifacts = Vec::new();
-    process::run_lines(
-        cargo.arg("--message-format=json-render-diagnostics"),
-        |line| {
-            artifacts.extend(
-                serde_json::from_str(line)
-                    .ok()
-                    .and_then(|message| Artifact::from_message(&message)),
-            );
-            Ok(())
-        },
-    )?;
+    process::run_lines(cargo.arg("--message-format=json-render-diagnostics"), |line| {
+        artifacts.extend(serde_json::from_str(line).ok().and_then(|message| Artifact::from_message(&message)));
+        Ok(())
+    })?;
     Ok(artifacts)
 }
 
 /// Builds one program of the workspace for this machine.
 pub fn build_program(root: &std::path::Path, package: &str, arguments: &[&str]) -> Result<PathBuf> {
     let mut cargo = Command::new("cargo");
-    cargo
-        .current_dir(root)
-        .args(["build", "-p", package])
-        .args(arguments);
+    cargo.current_dir(root).args(["build", "-p", package]).args(arguments);
     let mut artifacts = build(&mut cargo)?.into_iter();
-    artifacts
-        .find_map(|artifact| artifact.executable)
-        .with_context(|| format!("{package} has no program"))
+    artifacts.find_map(|artifact| artifact.executable).with_context(|| format!("{package} has no program"))
 }

@@ -28,26 +28,17 @@ const OTHER_DRIVERS: [&str; 7] = [
 ];
 
 /// Runs every suite, or of each only the tests whose name contains `filter`.
-pub fn run(
-    workspace: &Workspace,
-    setup: &Setup,
-    filter: Option<&str>,
-    tally: &mut Tally,
-) -> Result<()> {
+pub fn run(workspace: &Workspace, setup: &Setup, filter: Option<&str>, tally: &mut Tally) -> Result<()> {
     let toolchain = setup.wasm_toolchain()?;
     let tools = setup.bindgen()?;
     let browser = setup.browser()?;
-    let package = workspace
-        .package(PACKAGE)
-        .with_context(|| format!("there is no crate {PACKAGE}"))?;
+    let package = workspace.package(PACKAGE).with_context(|| format!("there is no crate {PACKAGE}"))?;
     let arguments = ["--no-run", "-p", PACKAGE];
     let built = artifact::build(toolchain.cargo(workspace, "test").args(arguments))?;
     let webdriver = webdriver_json(workspace, &browser, &toolchain.target_dir(workspace))?;
 
-    let mut binaries: Vec<_> = built
-        .iter()
-        .filter_map(|artifact| Some((&artifact.name, artifact.executable.as_ref()?)))
-        .collect();
+    let mut binaries: Vec<_> =
+        built.iter().filter_map(|artifact| Some((&artifact.name, artifact.executable.as_ref()?))).collect();
     binaries.sort();
     let mut ran = 0;
     let mut failures = Vec::new();
@@ -64,27 +55,21 @@ pub fn run(
         runner.env("WASM_BINDGEN_TEST_TIMEOUT", "300");
         runner.env("WASM_BINDGEN_TEST_DRIVER_TIMEOUT", "60");
         let mut found = Tally::default();
-        if let Err(error) =
-            process::run_watched(&mut runner, |line| found.read(Runner::Cargo, line))
-        {
+        if let Err(error) = process::run_watched(&mut runner, |line| found.read(Runner::Cargo, line)) {
             failures.push(format!("{name}: {error:#}"));
         } else if found.passed == 0 && filter.is_none() {
-            failures.push(format!("{name}: no test ran; mark them #[wasm_bindgen_test], or give the target `test = false`"));
+            failures.push(format!(
+                "{name}: no test ran; mark them #[wasm_bindgen_test], or give the target `test = false`"
+            ));
         }
         ran += found.passed + found.failed;
         tally.add(found);
     }
-    ensure!(
-        failures.is_empty(),
-        "browser suites failed:\n  {}",
-        failures.join("\n  ")
-    );
+    ensure!(failures.is_empty(), "browser suites failed:\n  {}", failures.join("\n  "));
     ensure!(
         ran > 0,
         "no browser test ran{}",
-        filter
-            .map(|text| format!(": none contains {text:?}"))
-            .unwrap_or_default()
+        filter.map(|text| format!(": none contains {text:?}")).unwrap_or_default()
     );
     Ok(())
 }
@@ -94,10 +79,8 @@ fn webdriver_json(workspace: &Workspace, browser: &Browser, dir: &Path) -> Resul
     let project = workspace.root.join("webdriver.json");
     let mut value: Value = serde_json::from_slice(&stamp::read(&project)?)
         .with_context(|| format!("{} is not JSON", project.display()))?;
-    value["goog:chromeOptions"]["binary"] = json!(browser
-        .chromium
-        .to_str()
-        .context("the browser's path is not UTF-8")?);
+    value["goog:chromeOptions"]["binary"] =
+        json!(browser.chromium.to_str().context("the browser's path is not UTF-8")?);
     let file = dir.join("webdriver.json");
     stamp::write(&file, &value.to_string())?;
     Ok(file)

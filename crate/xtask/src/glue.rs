@@ -49,11 +49,10 @@ impl Glue<'_> {
         let node = setup.node()?;
         let tools = setup.bindgen()?;
         let built = self.compile(workspace, setup)?;
-        let stem = built
-            .file_stem()
-            .context("a .wasm file without a name")?
-            .to_string_lossy()
-            .into_owned();
+        let stem = built.file_stem().context("a .wasm file without a name")?.to_string_lossy();
+        // `remuda_client_wasm` is the crate of exports over `remuda_client`, whose name its glue has.
+        let stem = stem.strip_suffix("_wasm").unwrap_or(&stem).to_owned();
+        let stem = built.file_stem().context("a .wasm file without a name")?.to_string_lossy().into_owned();
         let script = self.out.join(&stem).with_extension("js");
 
         let binaryen = stamp::read(&workspace.node_modules().join("binaryen/package.json"))?;
@@ -72,9 +71,10 @@ impl Glue<'_> {
         };
         process::run(
             Command::new(&tools.wasm_bindgen)
-                .args(["--target", target, "--out-dir"])
+                .args(["--target", target, "--out-name", &stem, "--out-dir"])
                 .arg(&staged)
                 .arg(&built),
+            Command::new(&tools.wasm_bindgen).args(["--target", target, "--out-dir"]).arg(&staged).arg(&built),
         )?;
         if let Host::Node = self.host {
             // The glue is CommonJS wherever the nearest package.json above says otherwise.
@@ -85,18 +85,11 @@ impl Glue<'_> {
             let started = Instant::now();
             let wasm = staged.join(format!("{stem}_bg.wasm"));
             // No feature flag: wasm-opt reads `target_features`, and what more it allowed browsers might refuse.
-            process::run(
-                node.program("wasm-opt")
-                    .arg("-O3")
-                    .arg(&wasm)
-                    .arg("-o")
-                    .arg(&wasm),
-            )?;
+            process::run(node.program("wasm-opt").arg("-O3").arg(&wasm).arg("-o").arg(&wasm))?;
             eprintln!("done ({:.0} s)", started.elapsed().as_secs_f64());
         }
         remove_dir(&self.out)?;
-        fs::rename(&staged, &self.out)
-            .with_context(|| format!("cannot make {}", self.out.display()))?;
+        fs::rename(&staged, &self.out).with_context(|| format!("cannot make {}", self.out.display()))?;
         stamp.write()?;
         Ok(script)
     }
@@ -111,9 +104,7 @@ impl Glue<'_> {
         };
         let built = artifact::build(cargo.args(["--lib", "-p", package, "--profile", profile]))?;
         let wasm = built.iter().find_map(|artifact| artifact.file("wasm"));
-        Ok(wasm
-            .with_context(|| format!("{package} builds no .wasm: is its crate-type cdylib?"))?
-            .clone())
+        Ok(wasm.with_context(|| format!("{package} builds no .wasm: is its crate-type cdylib?"))?.clone())
     }
 }
 

@@ -27,10 +27,7 @@ use crate::tally::Tally;
 use crate::workspace::Workspace;
 
 #[derive(Parser)]
-#[command(
-    bin_name = "cargo xtask",
-    about = "Builds, checks, tests and serves Remuda."
-)]
+#[command(bin_name = "cargo xtask", about = "Builds, checks, tests and serves Remuda.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -81,11 +78,7 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("error: {error:#}");
             // A child's own exit code is the most precise thing that we can say to a caller.
-            ExitCode::from(
-                error
-                    .downcast_ref::<ChildFailed>()
-                    .map_or(1, ChildFailed::exit_code),
-            )
+            ExitCode::from(error.downcast_ref::<ChildFailed>().map_or(1, ChildFailed::exit_code))
         }
     }
 }
@@ -109,9 +102,7 @@ fn run(command: Command) -> anyhow::Result<()> {
             artefacts::build(workspace, setup)?;
             artefacts::print_sizes(workspace)
         }
-        Command::Browser { filter } => {
-            browser_suites::run(workspace, setup, filter.as_deref(), tally)
-        }
+        Command::Browser { filter } => browser_suites::run(workspace, setup, filter.as_deref(), tally),
         Command::E2e { arguments } => pages::e2e(workspace, setup, &arguments, tally),
         Command::Bench => bench::run(workspace, setup),
         Command::Size => artefacts::print_sizes(workspace),

@@ -27,10 +27,7 @@ const DATA: &str = ".cache/demo";
 pub fn build_package(workspace: &Workspace, setup: &Setup) -> Result<NodeTools> {
     let node = setup.node()?;
     artefacts::build(workspace, setup)?;
-    process::run(
-        node.npm()
-            .args(["run", "build", "-w", "pkg", "--if-present"]),
-    )?;
+    process::run(node.npm().args(["run", "build", "-w", "pkg", "--if-present"]))?;
     Ok(node)
 }
 
@@ -42,18 +39,14 @@ pub fn demo(workspace: &Workspace, setup: &Setup, arguments: &[String]) -> Resul
     let mut command = Command::new(provider);
     command
         .current_dir(&workspace.root)
-        .args(["demo", "--pages", PAGES, "--data", DATA])
+        .args(["serve", "--writer", "20", "--pages", PAGES, "--data", DATA])
         .args(arguments);
+    command.current_dir(&workspace.root).args(["demo", "--pages", PAGES, "--data", DATA]).args(arguments);
     Err(anyhow::Error::new(command.exec()).context("the dev provider could not be started"))
 }
 
 /// Drives the pages in headless Chromium against the real provider.
-pub fn e2e(
-    workspace: &Workspace,
-    setup: &Setup,
-    arguments: &[String],
-    tally: &mut Tally,
-) -> Result<()> {
+pub fn e2e(workspace: &Workspace, setup: &Setup, arguments: &[String], tally: &mut Tally) -> Result<()> {
     let browser = setup.browser()?;
     let (node, provider) = build_all(workspace, setup)?;
     let mut command = quiet(node.npm());

@@ -19,10 +19,7 @@ pub struct ChildFailed {
 impl ChildFailed {
     /// The exit code to pass on: the child's own, or 1 when a signal ended it.
     pub fn exit_code(&self) -> u8 {
-        self.status
-            .code()
-            .and_then(|code| u8::try_from(code).ok())
-            .unwrap_or(1)
+        self.status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
     }
 }
 
@@ -36,21 +33,15 @@ impl std::error::Error for ChildFailed {}
 
 /// Runs to the end; its output goes where ours goes.
 pub fn run(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .map_err(|error| not_started(command, error))?;
+    let status = command.status().map_err(|error| not_started(command, error))?;
     succeeded(command, status)
 }
 
 /// Runs to the end and returns what it printed on standard output; standard error goes where ours goes.
 pub fn output(command: &mut Command) -> Result<String> {
-    let output = command
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| not_started(command, error))?;
+    let output = command.stderr(Stdio::inherit()).output().map_err(|error| not_started(command, error))?;
     succeeded(command, output.status)?;
-    String::from_utf8(output.stdout)
-        .with_context(|| format!("`{}` printed text that is not UTF-8", shown(command)))
+    String::from_utf8(output.stdout).with_context(|| format!("`{}` printed text that is not UTF-8", shown(command)))
 }
 
 /// Runs to the end, printing each line of its standard output as it comes and showing it to `watch`.
@@ -62,14 +53,8 @@ pub fn run_watched(command: &mut Command, mut watch: impl FnMut(&str)) -> Result
 }
 
 /// Runs to the end, giving each line of its standard output to `take`, which alone decides what is shown.
-pub fn run_lines(
-    command: &mut Command,
-    mut take: impl FnMut(&str) -> io::Result<()>,
-) -> Result<()> {
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| not_started(command, error))?;
+pub fn run_lines(command: &mut Command, mut take: impl FnMut(&str) -> io::Result<()>) -> Result<()> {
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| not_started(command, error))?;
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).split(b'\n') {
             take(&String::from_utf8_lossy(&line?)).context("standard output was closed")?;
@@ -83,11 +68,7 @@ fn succeeded(command: &Command, status: ExitStatus) -> Result<()> {
     if status.success() {
         return Ok(());
     }
-    Err(ChildFailed {
-        command: shown(command),
-        status,
-    }
-    .into())
+    Err(ChildFailed { command: shown(command), status }.into())
 }
 
 fn not_started(command: &Command, error: io::Error) -> anyhow::Error {
@@ -100,10 +81,8 @@ fn not_started(command: &Command, error: io::Error) -> anyhow::Error {
 
 /// The command as a person would type it, cut where it lists many files.
 fn shown(command: &Command) -> String {
-    let words: Vec<_> = std::iter::once(command.get_program())
-        .chain(command.get_args())
-        .map(|word| word.to_string_lossy())
-        .collect();
+    let words: Vec<_> =
+        std::iter::once(command.get_program()).chain(command.get_args()).map(|word| word.to_string_lossy()).collect();
     match words.get(..MAX_SHOWN_WORDS) {
         Some(first) => format!("{} …", first.join(" ")),
         None => words.join(" "),

@@ -15,10 +15,7 @@ pub struct Stamp {
 impl Stamp {
     /// The stamp kept in `file` for something made from `inputs`.
     pub fn new<T: Hash>(file: PathBuf, inputs: &[T]) -> Self {
-        Self {
-            file,
-            value: fingerprint(inputs),
-        }
+        Self { file, value: fingerprint(inputs) }
     }
 
     /// Whether what was made last was made from the same inputs.

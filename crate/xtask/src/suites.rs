@@ -28,40 +28,20 @@ enum Part {
 }
 
 const SUITES: [Suite; 7] = [
-    Suite {
-        name: "check",
-        parts: &[],
-        counted: false,
-        run: |workspace, setup, _| check::run(workspace, setup),
-    },
-    Suite {
-        name: "rust",
-        parts: &[],
-        counted: true,
-        run: rust_tests,
-    },
+    Suite { name: "check", parts: &[], counted: false, run: |workspace, setup, _| check::run(workspace, setup) },
+    Suite { name: "rust", parts: &[], counted: true, run: rust_tests },
     Suite {
         name: "vectors",
         parts: &[Part::Crate(vectors::NATIVE)],
         counted: true,
-        run: |workspace, setup, tally| {
-            vectors::run(workspace, setup, &vectors::Request::default(), tally)
-        },
+        run: |workspace, setup, tally| vectors::run(workspace, setup, &vectors::Request::default(), tally),
     },
     Suite {
         name: "vectors --wasm",
         parts: &[Part::Crate(vectors::WASM)],
         counted: true,
         run: |workspace, setup, tally| {
-            vectors::run(
-                workspace,
-                setup,
-                &vectors::Request {
-                    wasm: true,
-                    ..Default::default()
-                },
-                tally,
-            )
+            vectors::run(workspace, setup, &vectors::Request { wasm: true, ..Default::default() }, tally)
         },
     },
     Suite {
@@ -70,12 +50,7 @@ const SUITES: [Suite; 7] = [
         counted: true,
         run: |workspace, setup, tally| browser_suites::run(workspace, setup, None, tally),
     },
-    Suite {
-        name: "npm",
-        parts: &[Part::Npm("pkg")],
-        counted: true,
-        run: pages::unit_tests,
-    },
+    Suite { name: "npm", parts: &[Part::Npm("pkg")], counted: true, run: pages::unit_tests },
     Suite {
         name: "e2e",
         parts: &[Part::Crate(pages::PROVIDER), Part::Npm(pages::E2E)],
@@ -92,11 +67,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     let mut report = Vec::new();
     for (index, suite) in SUITES.iter().enumerate() {
         let heading = format!("{}/{} {}", index + 1, SUITES.len(), suite.name);
-        if let Some(missing) = suite
-            .parts
-            .iter()
-            .find_map(|part| part.missing(workspace, &setup))
-        {
+        if let Some(missing) = suite.parts.iter().find_map(|part| part.missing(workspace, &setup)) {
             println!("\n=== {heading}: absent: {missing}");
             report.push(format!("absent  {} ({missing})", suite.name));
             continue;
@@ -119,16 +90,8 @@ pub fn run(workspace: &Workspace) -> Result<()> {
                 "FAILED"
             }
         };
-        let counts = if suite.counted || tally.failed > 0 {
-            format!(": {tally}")
-        } else {
-            String::new()
-        };
-        let line = format!(
-            "{verdict}  {}{counts} ({:.1} s)",
-            suite.name,
-            started.elapsed().as_secs_f64()
-        );
+        let counts = if suite.counted || tally.failed > 0 { format!(": {tally}") } else { String::new() };
+        let line = format!("{verdict}  {}{counts} ({:.1} s)", suite.name, started.elapsed().as_secs_f64());
         println!("=== {line}");
         report.push(line);
         total.add(tally);
@@ -143,14 +106,9 @@ pub fn run(workspace: &Workspace) -> Result<()> {
 impl Part {
     fn missing(&self, workspace: &Workspace, setup: &Setup) -> Option<String> {
         match self {
-            Self::Crate(name) => workspace
-                .package(name)
-                .is_none()
-                .then(|| format!("crate {name}")),
+            Self::Crate(name) => workspace.package(name).is_none().then(|| format!("crate {name}")),
             Self::Npm(folder) => {
-                let there = setup
-                    .node()
-                    .is_ok_and(|node| node.has_script(folder, "test"));
+                let there = setup.node().is_ok_and(|node| node.has_script(folder, "test"));
                 (!there).then(|| format!("script `test` of {folder}"))
             }
         }
@@ -160,14 +118,8 @@ impl Part {
 /// All that cargo tests natively, documentation examples included.
 fn rust_tests(workspace: &Workspace, _: &Setup, tally: &mut Tally) -> Result<()> {
     let mut cargo = Command::new("cargo");
-    cargo
-        .current_dir(&workspace.root)
-        .args(["test", "--workspace", "--no-fail-fast"]);
-    for package in workspace
-        .packages
-        .iter()
-        .filter(|package| package.is_wasm_only())
-    {
+    cargo.current_dir(&workspace.root).args(["test", "--workspace", "--no-fail-fast"]);
+    for package in workspace.packages.iter().filter(|package| package.is_wasm_only()) {
         cargo.args(["--exclude", &package.name]);
     }
     process::run_watched(&mut cargo, |line| tally.read(Runner::Cargo, line))

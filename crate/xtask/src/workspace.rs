@@ -49,12 +49,7 @@ impl Workspace {
         let root = start
             .ancestors()
             .find(|dir| is_workspace(dir))
-            .with_context(|| {
-                format!(
-                    "no Cargo.toml with [workspace] in or above {}",
-                    start.display()
-                )
-            })?
+            .with_context(|| format!("no Cargo.toml with [workspace] in or above {}", start.display()))?
             .to_path_buf();
         let text = process::output(Command::new("cargo").current_dir(&root).args([
             "metadata",
@@ -62,21 +57,10 @@ impl Workspace {
             "--format-version",
             "1",
         ]))?;
-        let metadata: Value =
-            serde_json::from_str(&text).context("cargo metadata printed no JSON")?;
-        let target = metadata["target_directory"]
-            .as_str()
-            .context("cargo metadata names no target folder")?
-            .into();
-        let packages = list(&metadata["packages"])
-            .iter()
-            .map(Package::from_metadata)
-            .collect::<Result<_>>()?;
-        Ok(Self {
-            root,
-            target,
-            packages,
-        })
+        let metadata: Value = serde_json::from_str(&text).context("cargo metadata printed no JSON")?;
+        let target = metadata["target_directory"].as_str().context("cargo metadata names no target folder")?.into();
+        let packages = list(&metadata["packages"]).iter().map(Package::from_metadata).collect::<Result<_>>()?;
+        Ok(Self { root, target, packages })
     }
 
     /// The member crate of that name, if there is one.
@@ -105,40 +89,21 @@ impl Package {
 
     /// Whether it is of use only in wasm32, so that testing it natively would test nothing.
     pub fn is_wasm_only(&self) -> bool {
-        ["remuda-wasm-", "remuda-tests-wasm"]
-            .iter()
-            .any(|prefix| self.name.starts_with(prefix))
+        ["remuda-wasm-", "remuda-tests-wasm"].iter().any(|prefix| self.name.starts_with(prefix))
     }
 
     fn from_metadata(package: &Value) -> Result<Self> {
-        let name = package["name"]
-            .as_str()
-            .context("a package without a name")?
-            .to_owned();
-        let manifest = Path::new(
-            package["manifest_path"]
-                .as_str()
-                .context("a package without a manifest")?,
-        );
-        let dir = manifest
-            .parent()
-            .context("a manifest without a folder")?
-            .to_path_buf();
+        let name = package["name"].as_str().context("a package without a name")?.to_owned();
+        let manifest = Path::new(package["manifest_path"].as_str().context("a package without a manifest")?);
+        let dir = manifest.parent().context("a manifest without a folder")?.to_path_buf();
         let dependencies = list(&package["dependencies"])
             .iter()
             .filter_map(|dependency| {
                 let name = dependency["name"].as_str()?.to_owned();
-                Some(Dependency {
-                    name,
-                    dev: dependency["kind"] == "dev",
-                })
+                Some(Dependency { name, dev: dependency["kind"] == "dev" })
             })
             .collect();
-        Ok(Self {
-            name,
-            dir,
-            dependencies,
-        })
+        Ok(Self { name, dir, dependencies })
     }
 }
 
@@ -155,15 +120,7 @@ fn is_workspace(dir: &Path) -> bool {
 /// `RUSTC` and its like would override a chosen toolchain; `CARGO_MANIFEST_DIR` and its like would tell build scripts of
 /// other crates about this one.
 fn forget_outer_cargo() {
-    let exact = [
-        "RUSTC",
-        "RUSTDOC",
-        "CARGO",
-        "CARGO_CRATE_NAME",
-        "CARGO_BIN_NAME",
-        "CARGO_PRIMARY_PACKAGE",
-        "OUT_DIR",
-    ];
+    let exact = ["RUSTC", "RUSTDOC", "CARGO", "CARGO_CRATE_NAME", "CARGO_BIN_NAME", "CARGO_PRIMARY_PACKAGE", "OUT_DIR"];
     let prefixes = ["CARGO_MANIFEST_", "CARGO_PKG_"];
     for (key, _) in env::vars_os() {
         let Some(name) = key.to_str() else { continue };

@@ -35,35 +35,16 @@ const RULES: [Rule; 6] = [
         place: Place::Only(&["crate/verify/src/signature.rs"]),
         why: "signatures are judged in one place",
     },
-    Rule {
-        word: "web_sys",
-        place: BROWSER,
-        why: "only web and wasm know the browser",
-    },
-    Rule {
-        word: "js_sys",
-        place: BROWSER,
-        why: "only web and wasm know the browser",
-    },
-    Rule {
-        word: "std::time",
-        place: Place::NotInPure,
-        why: "time is an argument",
-    },
-    Rule {
-        word: "getrandom",
-        place: Place::NotInPure,
-        why: "random bytes are an input",
-    },
+    Rule { word: "web_sys", place: BROWSER, why: "only web and wasm know the browser" },
+    Rule { word: "js_sys", place: BROWSER, why: "only web and wasm know the browser" },
+    Rule { word: "std::time", place: Place::NotInPure, why: "time is an argument" },
+    Rule { word: "getrandom", place: Place::NotInPure, why: "random bytes are an input" },
 ];
 
 /// One line for each word in a place where it may not be.
 pub fn violations(workspace: &Workspace) -> Result<Vec<String>> {
-    let pure: Vec<_> = PURE
-        .iter()
-        .filter_map(|name| workspace.package(name))
-        .map(|package| package.dir.as_path())
-        .collect();
+    let pure: Vec<_> =
+        PURE.iter().filter_map(|name| workspace.package(name)).map(|package| package.dir.as_path()).collect();
     let mut files = Vec::new();
     for folder in ["crate", "tests-wasm"] {
         rust_files(&workspace.root.join(folder), &mut files)?;
@@ -73,11 +54,7 @@ pub fn violations(workspace: &Workspace) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for file in files {
         let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-        let name = file
-            .strip_prefix(&workspace.root)
-            .unwrap_or(&file)
-            .display()
-            .to_string();
+        let name = file.strip_prefix(&workspace.root).unwrap_or(&file).display().to_string();
         let is_pure = pure.iter().any(|dir| file.starts_with(dir.join("src")));
         for rule in &RULES {
             let allowed = match rule.place {
@@ -85,12 +62,10 @@ pub fn violations(workspace: &Workspace) -> Result<Vec<String>> {
                 Place::NotInPure => !is_pure,
             };
             if !allowed {
-                found.extend(uses(&text, rule.word).map(|line| {
-                    format!(
-                        "{name}:{line}: `{}` may not be here: {}",
-                        rule.word, rule.why
-                    )
-                }));
+                found.extend(
+                    uses(&text, rule.word)
+                        .map(|line| format!("{name}:{line}: `{}` may not be here: {}", rule.word, rule.why)),
+                );
             }
         }
     }
@@ -101,11 +76,7 @@ pub fn violations(workspace: &Workspace) -> Result<Vec<String>> {
 fn uses<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let lines = text.lines().enumerate();
     lines
-        .filter(move |(_, line)| {
-            line.split("//")
-                .next()
-                .is_some_and(|code| code.contains(word))
-        })
+        .filter(move |(_, line)| line.split("//").next().is_some_and(|code| code.contains(word)))
         .map(|(index, _)| index + 1)
 }
 
@@ -131,8 +102,7 @@ mod tests {
 
     #[test]
     fn comments_do_not_count() {
-        let text =
-            "// verify_strict\nlet a = key.verify_strict(m); // here\n/// [`verify_strict`]\n";
+        let text = "// verify_strict\nlet a = key.verify_strict(m); // here\n/// [`verify_strict`]\n";
         assert_eq!(uses(text, "verify_strict").collect::<Vec<_>>(), [2]);
     }
 }

@@ -22,81 +22,16 @@ const MAY_NAME: [(&str, &[&str]); 15] = [
     ("verify", &["wire"]),
     ("session", &["wire", "streaming"]),
     ("position", &["wire", "verify", "streaming"]),
-    (
-        "client",
-        &[
-            "wire",
-            "verify",
-            "position",
-            "session",
-            "streaming",
-            "watchtower",
-            "bps",
-        ],
-    ),
-    (
-        "web",
-        &[
-            "wire",
-            "verify",
-            "position",
-            "session",
-            "client",
-            "streaming",
-            "watchtower",
-            "bps",
-        ],
-    ),
-    (
-        "wasm-client",
-        &[
-            "wire",
-            "verify",
-            "position",
-            "session",
-            "client",
-            "web",
-            "streaming",
-            "watchtower",
-            "bps",
-        ],
-    ),
-    (
-        "wasm-verifier",
-        &["wire", "verify", "streaming", "watchtower", "bps"],
-    ),
-    (
-        "dev-provider",
-        &["wire", "verify", "streaming", "watchtower", "bps"],
-    ),
-    (
-        "testkit",
-        &[
-            "wire",
-            "verify",
-            "position",
-            "session",
-            "client",
-            "streaming",
-            "watchtower",
-            "bps",
-        ],
-    ),
+    ("client", &["wire", "verify", "position", "session", "streaming", "watchtower", "bps"]),
+    ("web", &["wire", "verify", "position", "session", "client", "streaming", "watchtower", "bps"]),
+    ("wasm-client", &["wire", "verify", "position", "session", "client", "web", "streaming", "watchtower", "bps"]),
+    ("wasm-verifier", &["wire", "verify", "streaming", "watchtower", "bps"]),
+    ("dev-provider", &["wire", "verify", "streaming", "watchtower", "bps"]),
+    ("testkit", &["wire", "verify", "position", "session", "client", "streaming", "watchtower", "bps"]),
     ("xtask", &[]),
     (
         "tests-wasm",
-        &[
-            "wire",
-            "verify",
-            "position",
-            "session",
-            "client",
-            "web",
-            "streaming",
-            "watchtower",
-            "bps",
-            "testkit",
-        ],
+        &["wire", "verify", "position", "session", "client", "web", "streaming", "watchtower", "bps", "testkit"],
     ),
 ];
 
@@ -105,10 +40,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     let mut violations: Vec<_> = workspace.packages.iter().flat_map(violations_of).collect();
     violations.extend(invariants::violations(workspace)?);
     if violations.is_empty() {
-        println!(
-            "{} crates name only what they may",
-            workspace.packages.len()
-        );
+        println!("{} crates name only what they may", workspace.packages.len());
         return Ok(());
     }
     bail!("layers are violated:\n  {}", violations.join("\n  "))
@@ -117,26 +49,20 @@ pub fn run(workspace: &Workspace) -> Result<()> {
 fn violations_of(package: &Package) -> Vec<String> {
     let name = short(&package.name);
     // The crates in tests-wasm differ by host, not by what they may see.
-    let layer = if name.starts_with("tests-wasm") {
-        "tests-wasm"
-    } else {
-        name
-    };
+    let layer = if name.starts_with("tests-wasm") { "tests-wasm" } else { name };
     let Some((_, allowed)) = MAY_NAME.iter().find(|(layer_name, _)| *layer_name == layer) else {
-        return vec![format!(
-            "{}: has no layer; give it one in crate/xtask/src/check/layers.rs",
-            package.name
-        )];
+        return vec![format!("{}: has no layer; give it one in crate/xtask/src/check/layers.rs", package.name)];
     };
-    let ours = package
-        .dependencies
-        .iter()
-        .filter(|dependency| dependency.name.starts_with("remuda-"));
+    let ours = package.dependencies.iter().filter(|dependency| dependency.name.starts_with("remuda-"));
     ours.filter(|dependency| {
         let other = short(&dependency.name);
         let for_tests = dependency.dev
-            && (other == "testkit"
-                || (other == "dev-provider" && matches!(name, "client" | "testkit")));
+            && match other {
+                "testkit" => true,
+                "dev-provider" => matches!(name, "client" | "testkit"),
+                // A crate's own tests switch features of it on that way.
+                own => own == name,
+            };
         !(allowed.contains(&other) || for_tests)
     })
     .map(|dependency| format!("{} may not name {}", package.name, dependency.name))
@@ -153,64 +79,34 @@ mod tests {
     use crate::workspace::{Dependency, Package};
 
     fn package(name: &str, dependency: &str, dev: bool) -> Package {
-        let dependencies = vec![Dependency {
-            name: dependency.into(),
-            dev,
-        }];
-        Package {
-            name: name.into(),
-            dir: "x".into(),
-            dependencies,
-        }
+        let dependencies = vec![Dependency { name: dependency.into(), dev }];
+        Package { name: name.into(), dir: "x".into(), dependencies }
     }
 
     #[test]
     fn downwards_is_allowed_and_upwards_is_not() {
         assert!(violations_of(&package("remuda-verify", "remuda-wire", false)).is_empty());
-        assert_eq!(
-            violations_of(&package("remuda-wire", "remuda-verify", false)).len(),
-            1
-        );
-        assert_eq!(
-            violations_of(&package("remuda-wire", "remuda-verify", true)).len(),
-            1
-        );
+        assert_eq!(violations_of(&package("remuda-wire", "remuda-verify", false)).len(), 1);
+        assert_eq!(violations_of(&package("remuda-wire", "remuda-verify", true)).len(), 1);
     }
 
     #[test]
     fn the_provider_shares_no_machine_with_the_client() {
         for machine in ["remuda-session", "remuda-position", "remuda-client"] {
-            assert_eq!(
-                violations_of(&package("remuda-dev-provider", machine, false)).len(),
-                1
-            );
-            assert_eq!(
-                violations_of(&package("remuda-dev-provider", machine, true)).len(),
-                1
-            );
+            assert_eq!(violations_of(&package("remuda-dev-provider", machine, false)).len(), 1);
+            assert_eq!(violations_of(&package("remuda-dev-provider", machine, true)).len(), 1);
         }
     }
 
     #[test]
     fn the_testkit_is_for_tests_alone() {
         assert!(violations_of(&package("remuda-client", "remuda-testkit", true)).is_empty());
-        assert_eq!(
-            violations_of(&package("remuda-client", "remuda-testkit", false)).len(),
-            1
-        );
-        assert!(violations_of(&package(
-            "remuda-tests-wasm-vectors",
-            "remuda-testkit",
-            false
-        ))
-        .is_empty());
+        assert_eq!(violations_of(&package("remuda-client", "remuda-testkit", false)).len(), 1);
+        assert!(violations_of(&package("remuda-tests-wasm-vectors", "remuda-testkit", false)).is_empty());
     }
 
     #[test]
     fn a_new_crate_needs_a_layer() {
-        assert_eq!(
-            violations_of(&package("remuda-mystery", "serde", false)).len(),
-            1
-        );
+        assert_eq!(violations_of(&package("remuda-mystery", "serde", false)).len(), 1);
     }
 }

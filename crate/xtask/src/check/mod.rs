@@ -30,27 +30,14 @@ const PURE: [&str; 8] = [
 pub fn run(workspace: &Workspace, setup: &Setup) -> Result<()> {
     type Check = fn(&Workspace, &Setup) -> Result<()>;
     let checks: [(&str, Check); 7] = [
-        ("format", |workspace, _| {
-            process::run(cargo(workspace).args(["fmt", "--all", "--check"]))
-        }),
+        ("format", |workspace, _| process::run(cargo(workspace).args(["fmt", "--all", "--check"]))),
         ("layers", |workspace, _| layers::run(workspace)),
         ("clippy", |workspace, _| {
-            process::run(cargo(workspace).args([
-                "clippy",
-                "--workspace",
-                "--all-targets",
-                "--",
-                "-D",
-                "warnings",
-            ]))
+            process::run(cargo(workspace).args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
         }),
         ("clippy for wasm32", clippy_for_wasm),
         ("docs", |workspace, _| {
-            process::run(
-                cargo(workspace)
-                    .args(["doc", "--workspace", "--no-deps"])
-                    .env("RUSTDOCFLAGS", "-D warnings"),
-            )
+            process::run(cargo(workspace).args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
         }),
         ("purity", purity::run),
         ("types", types),
@@ -79,11 +66,7 @@ fn cargo(workspace: &Workspace) -> Command {
 
 /// What the native clippy does not see: code that is compiled only for wasm32.
 fn clippy_for_wasm(workspace: &Workspace, setup: &Setup) -> Result<()> {
-    let packages: Vec<_> = workspace
-        .packages
-        .iter()
-        .filter(|package| package.is_for_wasm())
-        .collect();
+    let packages: Vec<_> = workspace.packages.iter().filter(|package| package.is_for_wasm()).collect();
     if packages.is_empty() {
         println!("absent: no crate is for wasm32");
         return Ok(());
@@ -105,10 +88,8 @@ fn clippy_for_wasm(workspace: &Workspace, setup: &Setup) -> Result<()> {
 /// The script `check` of each npm workspace that has one, over the real generated declarations.
 fn types(workspace: &Workspace, setup: &Setup) -> Result<()> {
     let node = setup.node()?;
-    let folders: Vec<_> = ["pkg", "www", pages::E2E]
-        .into_iter()
-        .filter(|folder| node.has_script(folder, "check"))
-        .collect();
+    let folders: Vec<_> =
+        ["pkg", "www", pages::E2E].into_iter().filter(|folder| node.has_script(folder, "check")).collect();
     if folders.is_empty() {
         println!("absent: no npm workspace has a script `check`");
         return Ok(());

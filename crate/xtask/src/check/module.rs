@@ -6,10 +6,7 @@ const IMPORT_SECTION: u8 = 2;
 
 /// The imports of a module, each as `module.name`.
 pub fn imports(wasm: &[u8]) -> Result<Vec<String>> {
-    ensure!(
-        wasm.starts_with(b"\0asm\x01\0\0\0"),
-        "not a WebAssembly module"
-    );
+    ensure!(wasm.starts_with(b"\0asm\x01\0\0\0"), "not a WebAssembly module");
     let mut module = Bytes(wasm.get(8..).unwrap_or_default());
     let mut found = Vec::new();
     while !module.0.is_empty() {
@@ -53,10 +50,7 @@ impl<'a> Bytes<'a> {
     /// A length and as many bytes.
     fn vector(&mut self) -> Result<&'a [u8]> {
         let length = usize::try_from(self.number()?)?;
-        let (vector, rest) = self
-            .0
-            .split_at_checked(length)
-            .context("the module ends too early")?;
+        let (vector, rest) = self.0.split_at_checked(length).context("the module ends too early")?;
         self.0 = rest;
         Ok(vector)
     }
@@ -87,7 +81,8 @@ mod tests {
     #[test]
     fn imports_are_listed() {
         // A type section, then the imports env.now (function 0) and env.memory (a memory of 1 to 2 pages).
-        let wasm = b"\0asm\x01\0\0\0\x01\x05\x01\x60\0\x01\x7e\x02\x1a\x02\x03env\x03now\0\0\x03env\x06memory\x02\x01\x01\x02";
+        let wasm =
+            b"\0asm\x01\0\0\0\x01\x05\x01\x60\0\x01\x7e\x02\x1a\x02\x03env\x03now\0\0\x03env\x06memory\x02\x01\x01\x02";
         assert_eq!(imports(wasm).unwrap(), ["env.now", "env.memory"]);
     }
 

@@ -49,16 +49,8 @@ impl Bindgen<'_> {
 
     /// The installed programs' folder. What they do depends on their sources and not on the compiler that built them.
     fn installed(&self, version: &str) -> Result<PathBuf> {
-        let files = [
-            "Cargo.toml",
-            "Cargo.lock",
-            "src/bin/wasm-bindgen.rs",
-            "src/bin/wasm-bindgen-test-runner.rs",
-        ];
-        let sources = files
-            .iter()
-            .map(|file| stamp::read(&self.sources().join(file)))
-            .collect::<Result<Vec<_>>>()?;
+        let files = ["Cargo.toml", "Cargo.lock", "src/bin/wasm-bindgen.rs", "src/bin/wasm-bindgen-test-runner.rs"];
+        let sources = files.iter().map(|file| stamp::read(&self.sources().join(file))).collect::<Result<Vec<_>>>()?;
         let fingerprint = stamp::fingerprint(&sources);
         let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
         Ok(cache::dir()?.join(format!("wasm-bindgen-{version}-{arch}-{os}-{fingerprint}")))
@@ -75,11 +67,7 @@ impl Step for Bindgen<'_> {
         let dir = self.installed(&version)?;
         let [wasm_bindgen, test_runner] = NAMES.map(|name| dir.join(name));
         let there = wasm_bindgen.is_file() && test_runner.is_file();
-        Ok(there.then_some(BindgenTools {
-            wasm_bindgen,
-            test_runner,
-            version,
-        }))
+        Ok(there.then_some(BindgenTools { wasm_bindgen, test_runner, version }))
     }
 
     fn make(&self) -> Result<BindgenTools> {
@@ -108,13 +96,11 @@ impl Step for Bindgen<'_> {
         fs::create_dir_all(&staged).with_context(|| format!("cannot make {}", staged.display()))?;
         for name in NAMES {
             let from = build.join("release").join(name);
-            fs::copy(&from, staged.join(name))
-                .with_context(|| format!("cannot copy {}", from.display()))?;
+            fs::copy(&from, staged.join(name)).with_context(|| format!("cannot copy {}", from.display()))?;
         }
         fs::rename(&staged, &dir).with_context(|| format!("cannot make {}", dir.display()))?;
         fs::remove_dir_all(&build).with_context(|| format!("cannot remove {}", build.display()))?;
-        self.find()?
-            .context("the tools were built but are not where they were put")
+        self.find()?.context("the tools were built but are not where they were put")
     }
 }
 
@@ -124,14 +110,8 @@ fn read_text(file: &Path) -> Result<String> {
 
 /// The version that a `Cargo.lock` has of a package.
 fn locked_version(lock: &str, package: &str) -> Option<String> {
-    let mut lines = lock
-        .lines()
-        .skip_while(|line| *line != format!("name = \"{package}\""))
-        .skip(1);
-    let version = lines
-        .next()?
-        .strip_prefix("version = \"")?
-        .strip_suffix('"')?;
+    let mut lines = lock.lines().skip_while(|line| *line != format!("name = \"{package}\"")).skip(1);
+    let version = lines.next()?.strip_prefix("version = \"")?.strip_suffix('"')?;
     Some(version.to_owned())
 }
 
@@ -143,10 +123,7 @@ mod tests {
 
     #[test]
     fn a_locked_version_is_found_by_exact_name() {
-        assert_eq!(
-            locked_version(LOCK, "wasm-bindgen").as_deref(),
-            Some("0.2.130")
-        );
+        assert_eq!(locked_version(LOCK, "wasm-bindgen").as_deref(), Some("0.2.130"));
         assert_eq!(locked_version(LOCK, "wasm"), None);
     }
 }

@@ -26,22 +26,9 @@ impl Step for HeadlessBrowser {
     const WORK: &'static str = "apt-get install chromium chromium-driver (about a minute)";
 
     fn find(&self) -> Result<Option<Browser>> {
-        let chromium = locate(
-            "CHROMIUM",
-            &[
-                "chromium",
-                "chromium-browser",
-                "google-chrome",
-                "google-chrome-stable",
-            ],
-        )?;
+        let chromium = locate("CHROMIUM", &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"])?;
         let chromedriver = locate("CHROMEDRIVER", &["chromedriver"])?;
-        Ok(chromium
-            .zip(chromedriver)
-            .map(|(chromium, chromedriver)| Browser {
-                chromium,
-                chromedriver,
-            }))
+        Ok(chromium.zip(chromedriver).map(|(chromium, chromedriver)| Browser { chromium, chromedriver }))
     }
 
     fn make(&self) -> Result<Browser> {
@@ -53,16 +40,11 @@ impl Step for HeadlessBrowser {
         if let Err(error) = process::run(apt_get()?.args(["-q", "update"])) {
             eprintln!("[setup] {error:#}; going on with the package lists that are there");
         }
-        let install = [
-            "-q",
-            "install",
-            "-y",
-            "--no-install-recommends",
-            "chromium",
-            "chromium-driver",
-        ];
+        let install = ["-q", "install", "-y", "--no-install-recommends", "chromium", "chromium-driver"];
         process::run(apt_get()?.args(install)).context(advice)?;
-        self.find()?.with_context(|| format!("apt-get installed chromium and chromium-driver, but they are not on PATH: {advice}"))
+        self.find()?.with_context(|| {
+            format!("apt-get installed chromium and chromium-driver, but they are not on PATH: {advice}")
+        })
     }
 }
 
@@ -72,12 +54,7 @@ fn apt_get() -> Result<Command> {
     if !root {
         command.arg("env");
     }
-    command.args([
-        "DEBIAN_FRONTEND=noninteractive",
-        "apt-get",
-        "-o",
-        "DPkg::Lock::Timeout=600",
-    ]);
+    command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", "DPkg::Lock::Timeout=600"]);
     Ok(command)
 }
 
@@ -85,11 +62,7 @@ fn apt_get() -> Result<Command> {
 fn locate(variable: &str, names: &[&str]) -> Result<Option<PathBuf>> {
     if let Some(path) = env::var_os(variable).filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
-        ensure!(
-            path.is_file(),
-            "{variable} names {}, which is not a file",
-            path.display()
-        );
+        ensure!(path.is_file(), "{variable} names {}, which is not a file", path.display());
         return Ok(Some(path));
     }
     Ok(names.iter().find_map(|name| on_path(name)))
@@ -97,13 +70,10 @@ fn locate(variable: &str, names: &[&str]) -> Result<Option<PathBuf>> {
 
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
-    env::split_paths(&path)
-        .map(|dir| dir.join(name))
-        .find(|file| is_program(file))
+    env::split_paths(&path).map(|dir| dir.join(name)).find(|file| is_program(file))
 }
 
 fn is_program(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    file.metadata()
-        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }

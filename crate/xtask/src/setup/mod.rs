@@ -52,46 +52,29 @@ impl<'a> Setup<'a> {
         let mut number = 0;
         let mut label = || {
             number += 1;
-            Label {
-                numbered: Some((number, 4)),
-            }
+            Label { numbered: Some((number, 4)) }
         };
-        label().ready(&wasm_target::WasmTarget {
-            root: &workspace.root,
-        })?;
-        label().ready(&bindgen::Bindgen {
-            root: &workspace.root,
-        })?;
-        label().ready(&node::NodePackages {
-            root: &workspace.root,
-        })?;
+        label().ready(&wasm_target::WasmTarget { root: &workspace.root })?;
+        label().ready(&bindgen::Bindgen { root: &workspace.root })?;
+        label().ready(&node::NodePackages { root: &workspace.root })?;
         label().ready(&browser::HeadlessBrowser)?;
-        eprintln!(
-            "[setup] everything is there ({:.1} s)",
-            started.elapsed().as_secs_f64()
-        );
+        eprintln!("[setup] everything is there ({:.1} s)", started.elapsed().as_secs_f64());
         Ok(())
     }
 
     /// A compiler that builds for wasm32.
     pub fn wasm_toolchain(&self) -> Result<WasmToolchain> {
-        Label::PARTIAL.ready(&wasm_target::WasmTarget {
-            root: &self.workspace.root,
-        })
+        Label::PARTIAL.ready(&wasm_target::WasmTarget { root: &self.workspace.root })
     }
 
     /// `wasm-bindgen` and its test runner.
     pub fn bindgen(&self) -> Result<BindgenTools> {
-        Label::PARTIAL.ready(&bindgen::Bindgen {
-            root: &self.workspace.root,
-        })
+        Label::PARTIAL.ready(&bindgen::Bindgen { root: &self.workspace.root })
     }
 
     /// Node.js and the installed npm packages.
     pub fn node(&self) -> Result<NodeTools> {
-        Label::PARTIAL.ready(&node::NodePackages {
-            root: &self.workspace.root,
-        })
+        Label::PARTIAL.ready(&node::NodePackages { root: &self.workspace.root })
     }
 
     /// Chromium and its driver.

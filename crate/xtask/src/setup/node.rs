@@ -23,9 +23,7 @@ impl NodeTools {
     /// `npm`, at the project's root. No package may download a browser of its own.
     pub fn npm(&self) -> Command {
         let mut command = Command::new("npm");
-        command
-            .current_dir(&self.root)
-            .env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1");
+        command.current_dir(&self.root).env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1");
         command
     }
 
@@ -47,30 +45,19 @@ pub(super) struct NodePackages<'a> {
 impl NodePackages<'_> {
     fn stamp(&self) -> Result<Stamp> {
         let mut inputs =
-            vec![
-                String::from_utf8_lossy(&stamp::read(&self.root.join("package-lock.json"))?)
-                    .into_owned(),
-            ];
+            vec![String::from_utf8_lossy(&stamp::read(&self.root.join("package-lock.json"))?).into_owned()];
         // What a package.json asks for is compared too, so that `npm ci` can say that the lockfile does not have it.
         let root = manifest(self.root, "")?;
         let workspaces = list(&root["workspaces"]).iter().filter_map(Value::as_str);
         for folder in std::iter::once("").chain(workspaces) {
             let manifest = manifest(self.root, folder)?;
-            inputs.extend(
-                ["dependencies", "devDependencies", "peerDependencies"]
-                    .map(|key| manifest[key].to_string()),
-            );
+            inputs.extend(["dependencies", "devDependencies", "peerDependencies"].map(|key| manifest[key].to_string()));
         }
-        Ok(Stamp::new(
-            self.root.join("node_modules/.remuda-stamp"),
-            &inputs,
-        ))
+        Ok(Stamp::new(self.root.join("node_modules/.remuda-stamp"), &inputs))
     }
 
     fn tools(&self) -> NodeTools {
-        NodeTools {
-            root: self.root.to_path_buf(),
-        }
+        NodeTools { root: self.root.to_path_buf() }
     }
 }
 
@@ -86,8 +73,7 @@ impl Step for NodePackages<'_> {
     fn make(&self) -> Result<NodeTools> {
         let (major, minor) = OLDEST;
         let install = format!("install Node.js {major}.{minor} or newer, with npm");
-        let version = process::output(Command::new("node").arg("--version"))
-            .with_context(|| install.clone())?;
+        let version = process::output(Command::new("node").arg("--version")).with_context(|| install.clone())?;
         ensure!(
             parse_version(&version).is_some_and(|found| found >= OLDEST),
             "Node.js is {}; {install}",
@@ -96,9 +82,8 @@ impl Step for NodePackages<'_> {
         let stamp = self.stamp()?;
         stamp.clear()?;
         let tools = self.tools();
-        process::run(tools.npm().arg("ci")).context(
-            "npm ci (if package.json changed: `npm install`, and commit package-lock.json)",
-        )?;
+        process::run(tools.npm().arg("ci"))
+            .context("npm ci (if package.json changed: `npm install`, and commit package-lock.json)")?;
         stamp.write()?;
         Ok(tools)
     }
@@ -106,8 +91,7 @@ impl Step for NodePackages<'_> {
 
 fn manifest(root: &Path, folder: &str) -> Result<Value> {
     let file = root.join(folder).join("package.json");
-    serde_json::from_slice(&stamp::read(&file)?)
-        .with_context(|| format!("{} is not JSON", file.display()))
+    serde_json::from_slice(&stamp::read(&file)?).with_context(|| format!("{} is not JSON", file.display()))
 }
 
 /// Major and minor of `v20.19.4`.
