@@ -1,4 +1,4 @@
-/** The shape of the generated WebAssembly client, `generated/client/remuda_client_wasm.js`. Only the worker uses it. */
+/** The shape of the generated WebAssembly client, `generated/client/remuda_client.js`. Only the worker uses it. */
 import type {
   AppendRecord,
   AppendResult,

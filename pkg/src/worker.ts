@@ -1,6 +1,6 @@
 /// <reference path="./generated.d.ts" />
 /** The dedicated worker: its globals, given to {@link Host}. */
-import init, { Client } from "../generated/client/remuda_client_wasm.js";
+import init, { Client } from "../generated/client/remuda_client.js";
 import type { ClientFactory } from "./glue.js";
 import type { Channel } from "./host.js";
 import { Host } from "./host.js";
@@ -13,7 +13,7 @@ const scope = self as unknown as {
 
 const host = new Host({
   async load() {
-    await init({ module_or_path: new URL("../generated/client/remuda_client_wasm_bg.wasm", import.meta.url) });
+    await init({ module_or_path: new URL("../generated/client/remuda_client_bg.wasm", import.meta.url) });
     return Client as unknown as ClientFactory;
   },
   locks: navigator.locks,
