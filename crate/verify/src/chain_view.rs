@@ -1,7 +1,8 @@
 //! Chain reads (§4.1, §17): one against the stream that it is of, and one against another.
 
-use remuda_wire::chain::{BrokerState, StreamRecord};
+use remuda_wire::chain::{BrokerState, DeliveryClass, Purpose, StreamRecord};
 use remuda_wire::context::SigningContext;
+use remuda_wire::preimage::{key_stream_id, stream_id as derive_stream_id};
 use remuda_wire::verdict::VerifyError;
 use remuda_wire::Bytes32;
 
@@ -10,7 +11,8 @@ use remuda_wire::Bytes32;
 pub struct ChainView(BrokerState);
 
 impl ChainView {
-    /// Checks the contexts of view, stream and provider, then that stream and provider are ours and each other's.
+    /// Checks the contexts of view, stream and provider, then that the stream is ours, its ids derive, and its provider is
+    /// the one it names.
     ///
     /// # Errors
     /// [`VerifyError::ContextMismatch`], then [`VerifyError::StreamMismatch`].
@@ -23,7 +25,7 @@ impl ChainView {
         }
         if let Some(stream) = &read.stream {
             let provider_differs = read.provider.as_ref().is_some_and(|provider| provider.provider != stream.provider);
-            if stream.stream_id != *stream_id || provider_differs {
+            if stream.stream_id != *stream_id || provider_differs || !ids_derive(stream, context) {
                 return Err(VerifyError::StreamMismatch);
             }
         }
@@ -51,6 +53,22 @@ impl ChainView {
             _ => false,
         };
         if two_blocks || streams_conflict { Err(VerifyError::ChainInconsistent) } else { Ok(()) }
+    }
+}
+
+/// A stream's id and its link are the derived ones, and a key stream is what §4.1 says every key stream is.
+fn ids_derive(stream: &StreamRecord, context: &SigningContext) -> bool {
+    let main = derive_stream_id(context.chain_id, &context.chain_instance_id, &stream.owner, stream.owner_nonce);
+    let key = key_stream_id(&main);
+    match stream.purpose {
+        Purpose::Main => stream.stream_id == main && stream.linked_stream_id == stream.encrypted.then_some(key),
+        Purpose::Key => {
+            stream.stream_id == key
+                && stream.linked_stream_id == Some(main)
+                && stream.delivery_class == DeliveryClass::Standard
+                && !stream.encrypted
+                && stream.rate_per_block == 0
+        }
     }
 }
 

@@ -11,7 +11,13 @@
 //! | [`group`] | §11.2, §14.2 group and delivery-state chains |
 //! | [`retention`] | §15 retention floors and refused cursors |
 //! | [`evidence`] | two signed objects that contradict each other, and a pool that finds such pairs |
-//! | [`chain_view`] | §4.1, §17 chain reads against each other |
+//! | [`grant`], [`subscription`] | §7 grants and what they permit, §13.1 legal subscriptions |
+//! | [`key_batch`] | §9.3, §9.4 key batches: chain, membership, receipt, records |
+//! | [`key_derivation`], [`open`] | §9.1 to §9.3 derived keys, envelopes and payloads (feature `open`) |
+//! | [`snapshot`] | §15 everything that a reader checks before it hydrates |
+//! | [`price_quote`] | §4.4 price quotes |
+//! | [`endpoint`] | §4.3 admission and dialling of a provider's endpoints (feature `endpoint`) |
+//! | [`chain_view`], [`trusted_chain`] | §4.1, §17 chain reads against each other |
 //!
 //! Pure: no clock, no randomness, no log, no I/O.
 #![no_std]
@@ -19,12 +25,24 @@ extern crate alloc;
 
 pub mod authentic;
 pub mod chain_view;
+#[cfg(feature = "endpoint")]
+pub mod endpoint;
 pub mod evidence;
 pub mod fast;
+pub mod grant;
 pub mod group;
+pub mod key_batch;
+#[cfg(feature = "open")]
+pub mod key_derivation;
 pub mod merkle;
+#[cfg(feature = "open")]
+pub mod open;
+pub mod price_quote;
 pub mod record_shape;
 pub mod retention;
 pub mod signature;
+pub mod snapshot;
 pub mod sparse;
 pub mod standard;
+pub mod subscription;
+pub mod trusted_chain;

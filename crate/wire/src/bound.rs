@@ -35,6 +35,8 @@ pub const MAX_GRANT_TTL_MS: u64 = 604_800_000;
 pub const MAX_CLOCK_SKEW_MS: u64 = 300_000;
 /// `cbqs.standard.max_attempts`, Maximum.
 pub const MAX_ATTEMPTS: u16 = 100;
+/// §6 `CBQS_MIN_RATE_PER_BLOCK`, in wei: no main stream accrues zero rent.
+pub const MIN_RATE_PER_BLOCK: u128 = 8_000;
 /// `cbqs.fast.batch_max_records`, Maximum, and the bound of `record_count` in §12.2.
 pub const MAX_BATCH_RECORDS: u64 = 65_536;
 /// §4.2's cross-field constant: payload bytes of one fast batch.

@@ -48,6 +48,7 @@ macro_rules! verdicts {
 }
 
 /// A struct whose canonical bytes are its fields in listed order, with an optional check after the last one.
+#[macro_export]
 macro_rules! object {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[$field_meta:meta])* $field:ident : $ty:ty,)+ } $(check $check:expr;)?) => {
         $(#[$meta])*
@@ -76,6 +77,7 @@ macro_rules! object {
 }
 
 /// An enum without fields: a one-byte tag (or `u16` where said).
+#[macro_export]
 macro_rules! tags {
     ($(#[$meta:meta])* pub enum $name:ident : $repr:ty { $($(#[$variant_meta:meta])* $variant:ident = $tag:literal,)+ }) => {
         $(#[$meta])*
@@ -115,6 +117,7 @@ macro_rules! tags {
 }
 
 /// An enum with fields: a tag, then the fields of its variant.
+#[macro_export]
 macro_rules! union {
     ($(#[$meta:meta])* pub enum $name:ident : $repr:ty {
         $($(#[$variant_meta:meta])* $variant:ident $(($bind:ident : $ty:ty))? = $tag:literal,)+

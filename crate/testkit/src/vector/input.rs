@@ -1,5 +1,6 @@
 //! Reading a vector's inputs: hexadecimal and its expressions, decimal strings, canonical objects.
 
+use remuda_wire::verdict::{AdmissionRefused, EndpointRefused, VerifyError};
 use remuda_wire::{Bytes32, Canonical, DecodeError, Refusal};
 use serde_json::Value;
 
@@ -12,23 +13,17 @@ pub enum Refused {
     Malformed(String),
 }
 
-impl From<DecodeError> for Refused {
-    fn from(error: DecodeError) -> Self {
-        Self::Verdict(error.code())
-    }
+macro_rules! from_plane {
+    ($($ty:ty),+) => {$(
+        impl From<$ty> for Refused {
+            fn from(verdict: $ty) -> Self {
+                Self::Verdict(verdict.code())
+            }
+        }
+    )+};
 }
 
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Self {
-        Self::Verdict(refusal.code())
-    }
-}
-
-impl From<remuda_wire::verdict::VerifyError> for Refused {
-    fn from(error: remuda_wire::verdict::VerifyError) -> Self {
-        Self::Verdict(error.code())
-    }
-}
+from_plane!(Refusal, DecodeError, VerifyError, AdmissionRefused, EndpointRefused);
 
 /// The `in` of a vector, or a part of it.
 #[derive(Clone, Copy, Debug)]

@@ -27,6 +27,16 @@ pub enum Verification {
     FullStream,
 }
 
+impl Verification {
+    /// The lanes that are delivered.
+    pub const fn scope(&self) -> &LaneScope {
+        match self {
+            Self::None(scope) | Self::ScopedProofs(scope) => scope,
+            Self::FullStream => &LaneScope::Any,
+        }
+    }
+}
+
 /// What a subscription is about.
 #[derive(Clone, Debug)]
 pub struct FastSubscriptionConfig {
@@ -198,10 +208,7 @@ impl<R> FastSubscription<R> {
     }
 
     fn covers(&self, lane_id: &Bytes32) -> bool {
-        match &self.config.verification {
-            Verification::None(scope) | Verification::ScopedProofs(scope) => scope.contains(lane_id),
-            Verification::FullStream => true,
-        }
+        self.config.verification.scope().contains(lane_id)
     }
 
     fn check_watermark(&self, watermark: &DurableWatermark) -> Result<(), ProtocolViolation> {

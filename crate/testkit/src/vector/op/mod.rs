@@ -1,12 +1,21 @@
 //! The operations by name. Each module holds those of one vector family.
 
 mod append;
+mod chain;
 mod common;
 mod decode;
+mod endpoint;
 mod evidence;
+mod fast;
+mod grant;
 mod group;
+mod keys;
 mod preimage;
+mod recipe;
 mod retention;
+mod signature;
+mod snapshot;
+mod tree;
 
 use super::input::Input;
 use super::Answer;
@@ -25,6 +34,24 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("evidence_pair", evidence::pair),
     ("group_chain", group::group_chain),
     ("retention_pair", evidence::pair),
+    ("verify_signature", signature::verify_signature),
+    ("merkle_root", tree::merkle_root),
+    ("sparse_root", tree::sparse_root),
+    ("sparse_prove", tree::sparse_prove),
+    ("sparse_proof_root", tree::sparse_proof_root),
+    ("lane_payload", tree::lane_payload),
+    ("ordered_range", tree::ordered_range),
+    ("checkpoint_scoped", fast::checkpoint_scoped),
+    ("checkpoint_full", fast::checkpoint_full),
+    ("transition", fast::transition),
+    ("chain_read", chain::chain_read),
+    ("endpoint", endpoint::endpoint),
+    ("grant", grant::grant),
+    ("key_batch", keys::key_batch),
+    ("envelope_open", keys::envelope_open),
+    ("aead_open", keys::aead_open),
+    ("open_subscription", grant::open_subscription),
+    ("snapshot", snapshot::snapshot),
 ];
 
 /// The operation called `name`.

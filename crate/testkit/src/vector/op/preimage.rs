@@ -1,5 +1,7 @@
 //! `signing_digest`, `derive`, `body_hash`.
 
+use remuda_verify::key_derivation::{self, SecretBytes};
+use remuda_verify::merkle::merkle_root;
 use remuda_wire::key::HpkePublicKey;
 use remuda_wire::preimage::{self, GroupKey};
 use remuda_wire::request::{RequestBody, RequestMethod};
@@ -34,9 +36,24 @@ pub fn body_hash(input: &Input<'_>) -> Answer {
 pub fn derive(input: &Input<'_>) -> Answer {
     let value = match input.at("kind").text()? {
         "aead_associated_data" => preimage::aead_associated_data(&input.at("header").object()?),
+        kind @ ("rotation_seed" | "rotation_public_key" | "data_key") => derived_key(kind, input)?,
         other => digest(other, input)?.0.to_vec(),
     };
     Ok(json!({ "value": hex::encode(value) }))
+}
+
+/// The kinds that start at a stream root.
+fn derived_key(kind: &str, input: &Input<'_>) -> Result<Vec<u8>, Refused> {
+    let root = SecretBytes::new(input.at("stream_root").array()?);
+    let stream_id = input.at("stream_id").digest()?;
+    Ok(match kind {
+        "rotation_seed" => key_derivation::rotation_seed(&root, &stream_id).expose().to_vec(),
+        "rotation_public_key" => key_derivation::rotation_public_key(&root, &stream_id).to_bytes(),
+        _ => {
+            let generation = input.at("encryption_generation").u64()?;
+            key_derivation::data_key(&root, &stream_id, generation).expose().to_vec()
+        }
+    })
 }
 
 fn digest(kind: &str, input: &Input<'_>) -> Result<Bytes32, Refused> {
@@ -112,6 +129,11 @@ fn digest(kind: &str, input: &Input<'_>) -> Result<Bytes32, Refused> {
             &input.at("payload").bytes()?,
         ),
         "lane_leaf_digest" => preimage::lane_leaf_digest(&id("record_digest")?),
+        "lane_sub_root" => {
+            let records = input.at("record_digests").digests()?;
+            let leaves = records.iter().map(preimage::lane_leaf_digest).collect();
+            merkle_root(leaves).ok_or_else(|| Refused::Malformed("a lane without records has no root".into()))?
+        }
         "empty_subtree" => preimage::empty_subtree(input.at("depth").number()?),
         _ => return Err(Refused::Malformed(format!("unknown kind {kind}"))),
     })

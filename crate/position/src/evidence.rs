@@ -1,0 +1,126 @@
+//! What can move a position: verified evidence, and nothing else.
+
+use alloc::vec::Vec;
+
+use remuda_verify::fast::{AdoptedTransition, VerifiedBatch};
+use remuda_wire::record::{FastRecordId, RecordHeader};
+use remuda_wire::verdict::Contradiction;
+use remuda_wire::{bound, Bytes, Bytes32};
+
+use crate::boundary::{AdoptedLineage, Boundary, CheckpointEnd};
+use crate::item::{ItemAssurance, StoredItem, StoredItemBody, StoredRecord, StoredTransition};
+
+/// What an engine keeps of a record until its batch closes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeliveredRecord {
+    /// Its id.
+    pub record_id: FastRecordId,
+    /// Its header.
+    pub header: RecordHeader,
+    /// Its payload.
+    pub payload: Bytes<{ bound::MAX_INLINE_MESSAGE_BYTES }>,
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for remuda_verify::fast::VerifiedBatch<super::DeliveredRecord> {}
+    impl Sealed for remuda_verify::fast::AdoptedTransition {}
+}
+
+/// Verified evidence: where it begins, where it ends, what it holds. Sealed.
+pub trait Evidence: sealed::Sealed {
+    /// True when it continues what is durable at `boundary`.
+    fn follows(&self, boundary: &Boundary) -> bool;
+
+    /// What it means that another object ends where this one does.
+    fn fork(&self) -> Contradiction;
+
+    /// The digest that it ends with.
+    fn ends_with(&self) -> Bytes32;
+
+    /// The checkpoint that the position names after it; `None` leaves the one it has.
+    fn checkpoint(&self) -> Option<CheckpointEnd>;
+
+    /// The lineage that it adopts.
+    fn adopted(&self) -> Option<AdoptedLineage>;
+
+    /// Its items, in order.
+    fn into_items(self) -> Vec<StoredItem>;
+}
+
+impl Evidence for VerifiedBatch<DeliveredRecord> {
+    fn follows(&self, boundary: &Boundary) -> bool {
+        boundary.tail() == Some(self.receipt().previous_checkpoint)
+    }
+
+    fn fork(&self) -> Contradiction {
+        Contradiction::CheckpointFork
+    }
+
+    fn ends_with(&self) -> Bytes32 {
+        self.receipt().digest()
+    }
+
+    fn checkpoint(&self) -> Option<CheckpointEnd> {
+        let receipt = self.receipt();
+        Some(CheckpointEnd {
+            broker_epoch: receipt.broker_epoch,
+            last_sequence: receipt.last_sequence,
+            digest: receipt.digest(),
+        })
+    }
+
+    fn adopted(&self) -> Option<AdoptedLineage> {
+        None
+    }
+
+    fn into_items(self) -> Vec<StoredItem> {
+        let assurance = ItemAssurance::from(self.assurance());
+        let checkpoint = self.receipt().digest();
+        self.into_records()
+            .into_iter()
+            .map(|record| StoredItem {
+                assurance,
+                body: StoredItemBody::Record(StoredRecord {
+                    record_id: record.record_id,
+                    checkpoint,
+                    header: record.header,
+                    payload: record.payload,
+                }),
+            })
+            .collect()
+    }
+}
+
+impl Evidence for AdoptedTransition {
+    fn follows(&self, boundary: &Boundary) -> bool {
+        let previous = self.transition().previous_lineage.map(|lineage| lineage.broker_epoch);
+        let durable = boundary.checkpoint().map(|end| end.digest);
+        // Two restarts with no checkpoint between name the same checkpoint; the lineage tells them apart.
+        previous == boundary.broker_epoch() && durable.is_none_or(|digest| digest == self.transition().last_durable_checkpoint)
+    }
+
+    fn fork(&self) -> Contradiction {
+        Contradiction::TransitionFork
+    }
+
+    fn ends_with(&self) -> Bytes32 {
+        self.transition().digest()
+    }
+
+    fn checkpoint(&self) -> Option<CheckpointEnd> {
+        None
+    }
+
+    fn adopted(&self) -> Option<AdoptedLineage> {
+        let transition = self.transition();
+        Some(AdoptedLineage { broker_epoch: transition.replacement_broker_epoch, transition: transition.digest() })
+    }
+
+    fn into_items(self) -> Vec<StoredItem> {
+        let digest = self.transition().digest();
+        let transition = self.transition().clone().into_inner();
+        let body = StoredItemBody::Transition(StoredTransition { digest, transition });
+        alloc::vec![StoredItem { assurance: ItemAssurance::Transition, body }]
+    }
+}

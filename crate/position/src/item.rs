@@ -1,0 +1,137 @@
+//! What is stored: rows of items, each as canonical bytes of our own versioned format.
+//!
+//! A row holds consecutive items of one evidence, at most [`ROW_BYTES`] where it can: measured, a value above 64 KiB costs
+//! an external file, and a row per record costs ten times a row per batch.
+
+use alloc::vec::Vec;
+
+use remuda_verify::fast::Assurance;
+use remuda_wire::codec::{Canonical, List, VersionOne};
+use remuda_wire::record::{FastRecordId, RecordHeader};
+use remuda_wire::transition::BrokerEpochTransition;
+use remuda_wire::{bound, object, tags, union, Bytes, Bytes32};
+
+/// Where a row is closed: below the size at which the database would put it into a file of its own.
+const ROW_BYTES: usize = 62 * 1024;
+
+tags! {
+    /// What was verified of an item, as data: nothing can turn one into another.
+    pub enum ItemAssurance: u8 {
+        /// Its lane set was complete under a signed root.
+        LaneSet = 1,
+        /// Its whole batch was complete under a signed root.
+        FullBatch = 2,
+        /// A signed transition, linked to our history.
+        Transition = 3,
+    }
+}
+
+impl From<Assurance> for ItemAssurance {
+    fn from(assurance: Assurance) -> Self {
+        match assurance {
+            Assurance::LaneSet => Self::LaneSet,
+            Assurance::FullBatch => Self::FullBatch,
+        }
+    }
+}
+
+object! {
+    /// A record as it was verified.
+    pub struct StoredRecord {
+        record_id: FastRecordId,
+        checkpoint: Bytes32,
+        header: RecordHeader,
+        payload: Bytes<{ bound::MAX_INLINE_MESSAGE_BYTES }>,
+    }
+}
+
+object! {
+    /// An epoch transition as it was adopted.
+    pub struct StoredTransition {
+        digest: Bytes32,
+        transition: BrokerEpochTransition,
+    }
+}
+
+union! {
+    /// The body of an item.
+    pub enum StoredItemBody: u8 {
+        Record(record: StoredRecord) = 1,
+        Transition(transition: StoredTransition) = 2,
+    }
+}
+
+object! {
+    /// One item of a subscription, in local order.
+    pub struct StoredItem {
+        assurance: ItemAssurance,
+        body: StoredItemBody,
+    }
+}
+
+object! {
+    /// Consecutive items. `first_item` counts from 1 and is the key of the row.
+    pub struct StoredRow {
+        version: VersionOne,
+        first_item: u64,
+        items: List<StoredItem, 65_536>,
+    }
+}
+
+impl StoredRow {
+    /// The items with their local numbers.
+    pub fn numbered(self) -> impl Iterator<Item = (u64, StoredItem)> {
+        (self.first_item..).zip(self.items.into_vec())
+    }
+}
+
+/// A row ready to be written: its key and its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowBytes {
+    /// Number of its first item.
+    pub first_item: u64,
+    /// [`StoredRow`], canonical.
+    pub bytes: Vec<u8>,
+}
+
+/// Packs items into rows, in order, the first numbered `first_item`.
+pub(crate) fn pack(first_item: u64, items: impl IntoIterator<Item = StoredItem>) -> Vec<RowBytes> {
+    let mut rows = Vec::new();
+    let mut open = OpenRow::new(first_item);
+    for item in items {
+        let bytes = item.to_bytes();
+        if open.count > 0 && open.items.len() + bytes.len() > ROW_BYTES {
+            let next = open.first_item + u64::from(open.count);
+            rows.push(core::mem::replace(&mut open, OpenRow::new(next)).close());
+        }
+        open.items.extend_from_slice(&bytes);
+        open.count += 1;
+    }
+    if open.count > 0 {
+        rows.push(open.close());
+    }
+    rows
+}
+
+struct OpenRow {
+    first_item: u64,
+    count: u32,
+    items: Vec<u8>,
+}
+
+impl OpenRow {
+    const fn new(first_item: u64) -> Self {
+        Self { first_item, count: 0, items: Vec::new() }
+    }
+
+    /// The canonical bytes of the [`StoredRow`] that these items make, without decoding them again.
+    fn close(self) -> RowBytes {
+        let mut bytes = Vec::with_capacity(13 + self.items.len());
+        bytes.extend_from_slice(&VersionOne.to_bytes());
+        bytes.extend_from_slice(&self.first_item.to_be_bytes());
+        bytes.extend_from_slice(&self.count.to_be_bytes());
+        bytes.extend_from_slice(&self.items);
+        RowBytes { first_item: self.first_item, bytes }
+    }
+}
+

@@ -1,0 +1,27 @@
+//! `remuda-position`: what is durable, and how it moves.
+//!
+//! ```text
+//! evidence ──Boundary::plan──▶ Admission ──commit──▶ Committed ──▶ Boundary'
+//!  (verified)                   (write set)  (one strict transaction, after its `complete`)
+//! ```
+//! A position moves only with its rows. Only verified evidence can be planned: a hint, a watermark or a target has no
+//! way in, because [`Evidence`] is sealed.
+//!
+//! Pure: a [`Store`] is a trait; this crate has only the one in memory.
+#![no_std]
+extern crate alloc;
+
+mod admission;
+mod boundary;
+mod evidence;
+mod item;
+pub mod memory;
+mod store;
+#[cfg(feature = "suite")]
+pub mod suite;
+
+pub use admission::{Admission, AdmissionBudget};
+pub use boundary::{AdoptedLineage, Anchor, Boundary, CheckpointEnd, PositionKey, StoredPosition, StreamPoint};
+pub use evidence::{DeliveredRecord, Evidence};
+pub use item::{ItemAssurance, RowBytes, StoredItem, StoredItemBody, StoredRecord, StoredRow, StoredTransition};
+pub use store::{commit, Committed, Fence, Store, StoreError, WriteSet};

@@ -1,0 +1,32 @@
+//! The memory store passes the suite of every store.
+
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use remuda_position::memory::MemoryStore;
+use remuda_position::suite::{self, Database};
+
+/// The memory store never waits: one poll is the whole future.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("a store in memory has nothing to wait for"),
+    }
+}
+
+struct Shared(Rc<MemoryStore>);
+
+impl Database for Shared {
+    type Store = Rc<MemoryStore>;
+
+    async fn open(&self) -> Self::Store {
+        Rc::clone(&self.0)
+    }
+}
+
+#[test]
+fn passes_the_store_suite() {
+    assert_eq!(now(suite::run(|_| Shared(Rc::default()))), suite::CASES);
+}

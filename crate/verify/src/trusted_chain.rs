@@ -1,0 +1,67 @@
+//! The chain reads that a verifier trusts, consistent with each other, and the provider key that each resolves (§14).
+
+use alloc::collections::BTreeMap;
+
+use remuda_wire::chain::BrokerState;
+use remuda_wire::context::{FinalizedView, SigningContext};
+use remuda_wire::verdict::VerifyError;
+use remuda_wire::Bytes32;
+
+use crate::authentic::KeySource;
+use crate::chain_view::ChainView;
+use crate::signature::PublicKey;
+
+/// Consistent reads of one stream, by height.
+///
+/// Every pair of them is consistent: what is compared on the way in is the block of the height and the two neighbours
+/// that hold the stream, since generations never fall between neighbours and what is immutable is equal throughout.
+#[derive(Clone, Debug)]
+pub struct TrustedChain<'a> {
+    context: &'a SigningContext,
+    stream_id: &'a Bytes32,
+    blocks: BTreeMap<u64, Bytes32>,
+    streams: BTreeMap<u64, ChainView>,
+    /// Immutable for a stream (§4.3), so parsed once.
+    provider_key: Option<PublicKey>,
+}
+
+impl<'a> TrustedChain<'a> {
+    /// No read yet.
+    pub const fn new(context: &'a SigningContext, stream_id: &'a Bytes32) -> Self {
+        Self { context, stream_id, blocks: BTreeMap::new(), streams: BTreeMap::new(), provider_key: None }
+    }
+
+    /// Adds one read; a refused read is not used.
+    ///
+    /// # Errors
+    /// Those of [`ChainView::admit`], then [`VerifyError::ChainInconsistent`] with an earlier read.
+    pub fn add(&mut self, read: BrokerState) -> Result<(), VerifyError> {
+        let view = ChainView::admit(read, self.context, self.stream_id)?;
+        let FinalizedView { height, block_hash, .. } = view.state().view;
+        if self.blocks.get(&height).is_some_and(|known| *known != block_hash) {
+            return Err(VerifyError::ChainInconsistent);
+        }
+        if let Some(stream) = &view.state().stream {
+            let below = self.streams.range(..=height).next_back();
+            let above = self.streams.range(height..).next();
+            below.into_iter().chain(above).try_for_each(|(_, neighbour)| view.check_against(neighbour))?;
+            if self.streams.is_empty() {
+                self.provider_key = PublicKey::from_signing_key(&stream.provider_signing_key);
+            }
+            self.streams.insert(height, view);
+        }
+        self.blocks.insert(height, block_hash);
+        Ok(())
+    }
+
+    /// The read at exactly this view, when it holds the stream.
+    pub fn at(&self, view: &FinalizedView) -> Option<&ChainView> {
+        self.streams.get(&view.height).filter(|read| read.state().view == *view)
+    }
+}
+
+impl KeySource for TrustedChain<'_> {
+    fn key_at(&self, view: &FinalizedView) -> Option<&PublicKey> {
+        self.at(view).and(self.provider_key.as_ref())
+    }
+}
