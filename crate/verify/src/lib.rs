@@ -11,6 +11,7 @@
 //! | [`group`] | §11.2, §14.2 group and delivery-state chains |
 //! | [`retention`] | §15 retention floors and refused cursors |
 //! | [`evidence`] | two signed objects that contradict each other, and a pool that finds such pairs |
+//! | [`audit`] | `RESOLUTIONS.md` §8 whole audit files, streamed |
 //! | [`grant`], [`subscription`] | §7 grants and what they permit, §13.1 legal subscriptions |
 //! | [`key_batch`] | §9.3, §9.4 key batches: chain, membership, receipt, records |
 //! | [`key_derivation`], [`open`] | §9.1 to §9.3 derived keys, envelopes and payloads (feature `open`) |
@@ -23,6 +24,7 @@
 #![no_std]
 extern crate alloc;
 
+pub mod audit;
 pub mod authentic;
 pub mod chain_view;
 #[cfg(feature = "endpoint")]

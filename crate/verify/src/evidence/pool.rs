@@ -2,7 +2,7 @@
 //!
 //! The answer is that of comparing the new object with every earlier one; the work is a few look-ups. Every kind of
 //! contradiction has an index whose lists hold only elements that some later object could still be the first to meet:
-//! an object that an earlier one always beats is not listed. What can still grow with the files's own contradictions
+//! an object that an earlier one always beats is not listed. What can still grow with the history's own contradictions
 //! are scans over views in conflict and over anchors of one key that are already out of order.
 
 use alloc::collections::BTreeMap;
@@ -162,6 +162,12 @@ impl EvidencePool {
         let Found(mut pairs) = found;
         pairs.sort_unstable_by_key(|(_, number)| *number);
         pairs.into_iter().filter_map(|(code, number)| Some((code, self.entry(number)?.item))).collect()
+    }
+
+    /// The earliest checkpoint here that ends a batch at this place.
+    pub fn checkpoint_ending_at(&self, broker_epoch: u64, last_sequence: u64) -> Option<Bytes32> {
+        let number = self.checkpoint_ends.list(&(broker_epoch, last_sequence)).next()?;
+        self.claim(number).map(|claim| claim.digest)
     }
 
     fn entry(&self, number: u32) -> Option<&Entry> {

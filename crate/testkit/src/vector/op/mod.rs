@@ -1,6 +1,7 @@
 //! The operations by name. Each module holds those of one vector family.
 
 mod append;
+mod audit;
 mod chain;
 mod common;
 mod decode;
@@ -25,6 +26,7 @@ pub type Operation = fn(&Input<'_>) -> Answer;
 
 /// Every operation that this runner knows.
 const OPERATIONS: &[(&str, Operation)] = &[
+    ("audit", audit::audit),
     ("append_chain", append::append_chain),
     ("decode", decode::decode),
     ("signing_digest", preimage::signing_digest),
