@@ -10,10 +10,12 @@
 //! each subscription, and the comparable part of each provider object: the records themselves pass through.
 
 mod feed;
+mod frames;
 mod groups;
 mod json;
 mod judge;
 mod provenance;
+mod receipts;
 mod report;
 mod subscription;
 
