@@ -64,4 +64,8 @@ impl KeySource for TrustedChain {
     fn key_at(&self, view: &FinalizedView) -> Option<&PublicKey> {
         self.at(view).and(self.provider_key.as_ref())
     }
+
+    fn is_read_at(&self, view: &FinalizedView) -> bool {
+        self.at(view).is_some()
+    }
 }

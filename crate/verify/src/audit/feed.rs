@@ -20,6 +20,7 @@ use super::judge::Judge;
 
 /// One item, its long byte strings borrowed.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
 pub(super) enum Item<'a> {
     Subscription(OpenSubscriptionRequest),
     ServerFrame(&'a [u8]),

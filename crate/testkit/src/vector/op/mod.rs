@@ -1,7 +1,7 @@
 //! The operations by name. Each module holds those of one vector family.
 
 mod append;
-mod audit;
+pub mod audit;
 mod chain;
 mod common;
 mod decode;
