@@ -14,15 +14,25 @@ use crate::signature::PublicKey;
 pub trait KeySource {
     /// The key at exactly this view, or `None`: an unresolvable key holds the item, it never falls back to another view.
     fn key_at(&self, view: &FinalizedView) -> Option<&PublicKey>;
+
+    /// Whether the stream was read at this view at all. A key that was read and is no canonical point verifies nothing,
+    /// which is not the same as a key that is not known.
+    fn is_read_at(&self, view: &FinalizedView) -> bool {
+        self.key_at(view).is_some()
+    }
 }
 
-/// One key at every view: of a stream whose chain reads are already settled.
+/// One key at every view: of a stream whose chain reads are already settled. `None`: it is no canonical point.
 #[derive(Clone, Debug)]
 pub struct OneKey(pub Option<PublicKey>);
 
 impl KeySource for OneKey {
     fn key_at(&self, _: &FinalizedView) -> Option<&PublicKey> {
         self.0.as_ref()
+    }
+
+    fn is_read_at(&self, _: &FinalizedView) -> bool {
+        true
     }
 }
 
@@ -88,7 +98,9 @@ impl<K: KeySource> Authority<'_, K> {
 
     fn authenticate_if<T: ProviderSigned>(&self, object: T, is_ours: bool) -> Result<Verified<T>, VerifyError> {
         self.check_identity(&object, is_ours)?;
-        let key = self.keys.key_at(object.served_at()).ok_or(VerifyError::KeyUnresolved)?;
+        let view = object.served_at();
+        let unusable = if self.keys.is_read_at(view) { VerifyError::Signature } else { VerifyError::KeyUnresolved };
+        let key = self.keys.key_at(view).ok_or(unusable)?;
         let digest = object.digest();
         key.verify_digest(&object, &digest)?;
         Ok(Verified { object, digest })

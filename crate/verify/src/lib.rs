@@ -7,6 +7,11 @@
 //! | [`merkle`], [`sparse`] | §12.2 ordered lists and the lane map |
 //! | [`record_shape`] | §8, §9.3, §10 what origin and kind fix |
 //! | [`fast`] | §12.1, §12.2 verified fast subscriptions and epoch transitions |
+//! | [`standard`] | §14.1 append receipts, global and per lane |
+//! | [`group`] | §11.2, §14.2 group and delivery-state chains |
+//! | [`retention`] | §15 retention floors and refused cursors |
+//! | [`evidence`] | two signed objects that contradict each other, and a pool that finds such pairs |
+//! | [`audit`] | `RESOLUTIONS.md` §8 whole audit files, streamed |
 //! | [`grant`], [`subscription`] | §7 grants and what they permit, §13.1 legal subscriptions |
 //! | [`key_batch`] | §9.3, §9.4 key batches: chain, membership, receipt, records |
 //! | [`key_derivation`], [`open`] | §9.1 to §9.3 derived keys, envelopes and payloads (feature `open`) |
@@ -25,10 +30,12 @@
 #![no_std]
 extern crate alloc;
 
+pub mod audit;
 pub mod authentic;
 pub mod chain_view;
 #[cfg(feature = "endpoint")]
 pub mod endpoint;
+pub mod evidence;
 pub mod fast;
 pub mod grant;
 pub mod group_config;

@@ -16,18 +16,18 @@ use crate::signature::PublicKey;
 /// Every pair of them is consistent: what is compared on the way in is the block of the height and the two neighbours
 /// that hold the stream, since generations never fall between neighbours and what is immutable is equal throughout.
 #[derive(Clone, Debug)]
-pub struct TrustedChain<'a> {
-    context: &'a SigningContext,
-    stream_id: &'a Bytes32,
+pub struct TrustedChain {
+    context: SigningContext,
+    stream_id: Bytes32,
     blocks: BTreeMap<u64, Bytes32>,
     streams: BTreeMap<u64, ChainView>,
     /// Immutable for a stream (§4.3), so parsed once.
     provider_key: Option<PublicKey>,
 }
 
-impl<'a> TrustedChain<'a> {
+impl TrustedChain {
     /// No read yet.
-    pub const fn new(context: &'a SigningContext, stream_id: &'a Bytes32) -> Self {
+    pub const fn new(context: SigningContext, stream_id: Bytes32) -> Self {
         Self { context, stream_id, blocks: BTreeMap::new(), streams: BTreeMap::new(), provider_key: None }
     }
 
@@ -36,7 +36,7 @@ impl<'a> TrustedChain<'a> {
     /// # Errors
     /// Those of [`ChainView::admit`], then [`VerifyError::ChainInconsistent`] with an earlier read.
     pub fn add(&mut self, read: BrokerState) -> Result<(), VerifyError> {
-        let view = ChainView::admit(read, self.context, self.stream_id)?;
+        let view = ChainView::admit(read, &self.context, &self.stream_id)?;
         let FinalizedView { height, block_hash, .. } = view.state().view;
         if self.blocks.get(&height).is_some_and(|known| *known != block_hash) {
             return Err(VerifyError::ChainInconsistent);
@@ -60,9 +60,13 @@ impl<'a> TrustedChain<'a> {
     }
 }
 
-impl KeySource for TrustedChain<'_> {
+impl KeySource for TrustedChain {
     fn key_at(&self, view: &FinalizedView) -> Option<&PublicKey> {
         self.at(view).and(self.provider_key.as_ref())
+    }
+
+    fn is_read_at(&self, view: &FinalizedView) -> bool {
+        self.at(view).is_some()
     }
 }
 

@@ -52,7 +52,6 @@ impl Glue<'_> {
         let stem = built.file_stem().context("a .wasm file without a name")?.to_string_lossy();
         // `remuda_client_wasm` is the crate of exports over `remuda_client`, whose name its glue has.
         let stem = stem.strip_suffix("_wasm").unwrap_or(&stem).to_owned();
-        let stem = built.file_stem().context("a .wasm file without a name")?.to_string_lossy().into_owned();
         let script = self.out.join(&stem).with_extension("js");
 
         let binaryen = stamp::read(&workspace.node_modules().join("binaryen/package.json"))?;
@@ -74,7 +73,6 @@ impl Glue<'_> {
                 .args(["--target", target, "--out-name", &stem, "--out-dir"])
                 .arg(&staged)
                 .arg(&built),
-            Command::new(&tools.wasm_bindgen).args(["--target", target, "--out-dir"]).arg(&staged).arg(&built),
         )?;
         if let Host::Node = self.host {
             // The glue is CommonJS wherever the nearest package.json above says otherwise.

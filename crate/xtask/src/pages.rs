@@ -41,7 +41,6 @@ pub fn demo(workspace: &Workspace, setup: &Setup, arguments: &[String]) -> Resul
         .current_dir(&workspace.root)
         .args(["serve", "--writer", "20", "--pages", PAGES, "--data", DATA])
         .args(arguments);
-    command.current_dir(&workspace.root).args(["demo", "--pages", PAGES, "--data", DATA]).args(arguments);
     Err(anyhow::Error::new(command.exec()).context("the dev provider could not be started"))
 }
 

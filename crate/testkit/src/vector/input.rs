@@ -24,6 +24,7 @@ macro_rules! from_plane {
 }
 
 from_plane!(Refusal, DecodeError, VerifyError, AdmissionRefused, EndpointRefused);
+
 /// The `in` of a vector, or a part of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a>(&'a Value);

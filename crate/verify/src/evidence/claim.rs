@@ -1,5 +1,6 @@
 //! What an object claims, as far as another can contradict it: the one place where a pair is judged.
 
+use alloc::boxed::Box;
 use core::cmp::Ordering;
 
 use remuda_wire::record::RecordId;
@@ -24,7 +25,8 @@ pub(super) enum Body {
     Checkpoint(Checkpoint),
     Transition(Transition),
     Group(Group),
-    Anchor(Anchor),
+    /// Boxed: rare, and larger than the receipts that a pool holds by the million.
+    Anchor(Box<Anchor>),
     KeyBatch(KeyBatch),
 }
 
@@ -146,24 +148,24 @@ impl Body {
                 group_id: receipt.group_id,
                 previous: receipt.previous_group_receipt,
             }),
-            AuthenticatedObject::StandardRetentionAnchor(anchor) => Self::Anchor(Anchor {
+            AuthenticatedObject::StandardRetentionAnchor(anchor) => Self::Anchor(Box::new(Anchor {
                 scope: AnchorScope::Standard(anchor.lane_id),
                 floor: anchor.first_retained_sequence,
                 predecessors: Some((anchor.previous_global_receipt, anchor.previous_lane_receipt)),
                 committed_at_ms: anchor.committed_at_ms,
-            }),
-            AuthenticatedObject::GroupRetentionAnchor(anchor) => Self::Anchor(Anchor {
+            })),
+            AuthenticatedObject::GroupRetentionAnchor(anchor) => Self::Anchor(Box::new(Anchor {
                 scope: AnchorScope::Group(anchor.lane_id, anchor.group_id),
                 floor: anchor.group_queue_sequence,
                 predecessors: None,
                 committed_at_ms: anchor.committed_at_ms,
-            }),
-            AuthenticatedObject::FastRetentionAnchor(anchor) => Self::Anchor(Anchor {
+            })),
+            AuthenticatedObject::FastRetentionAnchor(anchor) => Self::Anchor(Box::new(Anchor {
                 scope: AnchorScope::Fast(anchor.broker_epoch),
                 floor: anchor.first_retained_sequence,
                 predecessors: Some((anchor.previous_checkpoint, None)),
                 committed_at_ms: anchor.committed_at_ms,
-            }),
+            })),
             AuthenticatedObject::KeyBatchReceipt(receipt) => Self::KeyBatch(KeyBatch {
                 key_stream_id: receipt.key_stream_id,
                 first: receipt.first_sequence,

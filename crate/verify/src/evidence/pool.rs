@@ -2,10 +2,10 @@
 //!
 //! The answer is that of comparing the new object with every earlier one; the work is a few look-ups. Every kind of
 //! contradiction has an index whose lists hold only elements that some later object could still be the first to meet:
-//! an object that an earlier one always beats is not listed. What can still grow with the files's own contradictions
+//! an object that an earlier one always beats is not listed. What can still grow with the history's own contradictions
 //! are scans over views in conflict and over anchors of one key that are already out of order.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::{BTreeMap, Entry};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
@@ -39,10 +39,11 @@ impl<K: Ord + Clone> Index<K> {
     }
 
     fn insert(&mut self, key: K, number: u32) {
-        if self.first.contains_key(&key) {
-            self.more.entry(key).or_default().push(number);
-        } else {
-            self.first.insert(key, number);
+        match self.first.entry(key) {
+            Entry::Vacant(free) => {
+                free.insert(number);
+            }
+            Entry::Occupied(taken) => self.more.entry(taken.key().clone()).or_default().push(number),
         }
     }
 }
@@ -68,7 +69,7 @@ impl Anchors {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct Member {
     item: usize,
     claim: Claim,
 }
@@ -76,7 +77,7 @@ struct Entry {
 /// The authenticated objects so far.
 #[derive(Debug, Default)]
 pub struct EvidencePool {
-    entries: Vec<Entry>,
+    entries: Vec<Member>,
     digests: Index<u64>,
     views: BTreeMap<u64, Vec<(Bytes32, Vec<u32>)>>,
     records: Index<u64>,
@@ -158,13 +159,19 @@ impl EvidencePool {
         let mut found = Found::default();
         self.find(&claim, &mut found);
         self.index(&claim, number);
-        self.entries.push(Entry { item, claim });
+        self.entries.push(Member { item, claim });
         let Found(mut pairs) = found;
         pairs.sort_unstable_by_key(|(_, number)| *number);
         pairs.into_iter().filter_map(|(code, number)| Some((code, self.entry(number)?.item))).collect()
     }
 
-    fn entry(&self, number: u32) -> Option<&Entry> {
+    /// The earliest checkpoint here that ends a batch at this place.
+    pub fn checkpoint_ending_at(&self, broker_epoch: u64, last_sequence: u64) -> Option<Bytes32> {
+        let number = self.checkpoint_ends.list(&(broker_epoch, last_sequence)).next()?;
+        self.claim(number).map(|claim| claim.digest)
+    }
+
+    fn entry(&self, number: u32) -> Option<&Member> {
         self.entries.get(usize::try_from(number).ok()?)
     }
 

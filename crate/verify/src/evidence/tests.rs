@@ -83,7 +83,7 @@ fn body(random: &mut Random, kinds: u64, size: u64) -> Body {
                 AnchorScope::Standard(None) | AnchorScope::Fast(_) => Some((random.id(3), None)),
                 AnchorScope::Group(..) => None,
             };
-            Body::Anchor(Anchor { scope, floor, predecessors, committed_at_ms })
+            Body::Anchor(Anchor { scope, floor, predecessors, committed_at_ms }.into())
         }
     }
 }
@@ -168,7 +168,9 @@ fn an_honest_history_is_never_accused() {
                 digest: id(1_000_000 + sequence * 2 + number),
                 height: sequence / 10 + 3,
                 block_hash: id(sequence / 10 + 3),
-                body: Body::Anchor(Anchor { scope, floor, predecessors: Some(predecessors), committed_at_ms: sequence }),
+                body: Body::Anchor(
+                    Anchor { scope, floor, predecessors: Some(predecessors), committed_at_ms: sequence }.into(),
+                ),
             };
             let global_floor = anchor(0, AnchorScope::Standard(None), sequence * 2 + 1, (global, None));
             assert!(pool.insert_claim(0, global_floor).is_empty());

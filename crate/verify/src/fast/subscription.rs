@@ -137,16 +137,36 @@ impl<R> FastSubscription<R> {
         frame: CheckpointFrame,
         keys: &impl KeySource,
     ) -> Result<VerifiedBatch<R>, Refusal> {
+        self.admit_checkpoint(&frame)?;
+        let receipt = self.authority(keys).authenticate(frame.receipt)?;
+        self.close_batch(receipt, &frame.lanes)
+    }
+
+    /// The conversation's rules: whether this checkpoint is legal now.
+    ///
+    /// # Errors
+    /// The `protocol` part of [`Self::handle_checkpoint`].
+    pub(crate) fn admit_checkpoint(&self, frame: &CheckpointFrame) -> Result<(), ProtocolViolation> {
         self.check_subscription(&frame.subscription_id)?;
         self.check_coverage(&frame.lanes)?;
-        self.check_lineage(frame.receipt.broker_epoch)?;
-        let receipt = self.authority(keys).authenticate(frame.receipt)?;
+        self.check_lineage(frame.receipt.broker_epoch)
+    }
+
+    /// Links an authentic checkpoint and reconciles what it closes.
+    ///
+    /// # Errors
+    /// The `verify` part of [`Self::handle_checkpoint`] after authenticity.
+    pub(crate) fn close_batch(
+        &mut self,
+        receipt: Verified<CheckpointReceipt>,
+        lanes: &[LaneProof],
+    ) -> Result<VerifiedBatch<R>, Refusal> {
         self.check_link(&receipt)?;
         self.batch.check_inside(&receipt)?;
         let (lane_map_root, assurance) = match &self.config.verification {
             Verification::None(_) => return Err(ProtocolViolation::UnexpectedCheckpoint.into()),
             Verification::ScopedProofs(_) => {
-                (self.batch.reconcile_lanes(&receipt, &frame.lanes)?, Assurance::LaneSet)
+                (self.batch.reconcile_lanes(&receipt, lanes)?, Assurance::LaneSet)
             }
             Verification::FullStream => (self.batch.reconcile_full(&receipt)?, Assurance::FullBatch),
         };
@@ -171,10 +191,27 @@ impl<R> FastSubscription<R> {
         transition: BrokerEpochTransition,
         keys: &impl KeySource,
     ) -> Result<AdoptedTransition, Refusal> {
-        if !self.batch.is_empty() {
-            return Err(ProtocolViolation::TransitionMidBatch.into());
-        }
+        self.admit_transition()?;
         let transition = self.authority(keys).authenticate(transition)?;
+        Ok(self.adopt(transition)?)
+    }
+
+    /// Whether a transition is legal now: only between batches.
+    ///
+    /// # Errors
+    /// [`ProtocolViolation::TransitionMidBatch`].
+    pub(crate) const fn admit_transition(&self) -> Result<(), ProtocolViolation> {
+        if self.batch.is_empty() { Ok(()) } else { Err(ProtocolViolation::TransitionMidBatch) }
+    }
+
+    /// Adopts an authentic transition.
+    ///
+    /// # Errors
+    /// [`AdoptedTransition::link`].
+    pub(crate) fn adopt(
+        &mut self,
+        transition: Verified<BrokerEpochTransition>,
+    ) -> Result<AdoptedTransition, VerifyError> {
         let adopted = AdoptedTransition::link(transition, Some(&self.state))?;
         self.state = adopted.state().clone();
         Ok(adopted)

@@ -82,7 +82,15 @@ pub(super) struct Step {
 enum Change {
     Repeat,
     Group { existence: Existence, start: Option<GroupStart>, config_digest: Bytes32 },
-    Cycle { cycle_id: Bytes32, cycle: Cycle, position: Option<(u64, Option<u64>)>, successor: Option<(Bytes32, Cycle)> },
+    Cycle { cycle_id: Bytes32, cycle: Cycle, taken: Option<Taken>, successor: Option<(Bytes32, Cycle)> },
+}
+
+/// A queue position that an update takes.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    position: u64,
+    /// The record's sequence when the cycle is its initial one.
+    initial_of: Option<u64>,
 }
 
 impl GroupChain {
@@ -218,7 +226,7 @@ impl GroupChain {
         let known = self.cycles.get(&state.delivery_cycle_id);
         let is_initial = self.check_ids(known, state, receipt)?;
         let initial_of = is_initial.then_some(state.record_id.sequence);
-        let (queue_sequence, position) = self.check_position(known, state, initial_of)?;
+        let (queue_sequence, taken) = self.check_position(known, state, initial_of)?;
         let phase = match known {
             Some(cycle) => cycle.phase.after(state)?,
             None if self.after_cursor => outcome(state)?,
@@ -230,7 +238,7 @@ impl GroupChain {
             (successor_id, Cycle { record_id: state.record_id, queue_sequence, phase })
         });
         let cycle = Cycle { record_id: state.record_id, queue_sequence, phase };
-        let change = Change::Cycle { cycle_id: state.delivery_cycle_id, cycle, position, successor };
+        let change = Change::Cycle { cycle_id: state.delivery_cycle_id, cycle, taken, successor };
         Ok(Step { receipt: digest, change })
     }
 
@@ -256,17 +264,16 @@ impl GroupChain {
     }
 
     /// The cycle's own position, and the one that this update takes: of a redrive it is the successor's.
-    #[allow(clippy::type_complexity)]
     fn check_position(
         &self,
         known: Option<&Cycle>,
         state: &DeliveryResultState,
         initial_of: Option<u64>,
-    ) -> Result<(Option<u64>, Option<(u64, Option<u64>)>), VerifyError> {
+    ) -> Result<(Option<u64>, Option<Taken>), VerifyError> {
         let named = state.group_queue_sequence;
         if state.successor_cycle_id.is_some() {
             self.queue.check_tail(named)?;
-            return Ok((known.and_then(|cycle| cycle.queue_sequence), Some((named, None))));
+            return Ok((known.and_then(|cycle| cycle.queue_sequence), Some(Taken { position: named, initial_of: None })));
         }
         match (known.and_then(|cycle| cycle.queue_sequence), initial_of) {
             (Some(position), _) if position == named => return Ok((Some(named), None)),
@@ -274,7 +281,7 @@ impl GroupChain {
             (None, Some(record_sequence)) => self.queue.check_initial(record_sequence, named)?,
             (None, None) => self.queue.check_free(named)?,
         }
-        Ok((Some(named), Some((named, initial_of))))
+        Ok((Some(named), Some(Taken { position: named, initial_of })))
     }
 
     pub(super) fn commit(&mut self, step: Step) -> Applied {
@@ -285,8 +292,8 @@ impl GroupChain {
                 self.start = start;
                 self.config_digest = Some(config_digest);
             }
-            Change::Cycle { cycle_id, cycle, position, successor } => {
-                if let Some((position, initial_of)) = position {
+            Change::Cycle { cycle_id, cycle, taken, successor } => {
+                if let Some(Taken { position, initial_of }) = taken {
                     self.queue.take(position, initial_of);
                 }
                 let is_terminal = cycle.phase.is_terminal();

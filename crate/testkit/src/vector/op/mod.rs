@@ -1,10 +1,15 @@
 //! The operations by name. Each module holds those of one vector family.
 
+mod append;
+pub mod audit;
 mod chain;
+mod common;
 mod decode;
 mod endpoint;
+mod evidence;
 mod fast;
 mod grant;
+mod group;
 mod keys;
 mod preimage;
 mod recipe;
@@ -27,11 +32,16 @@ pub type Operation = fn(&Input<'_>) -> Answer;
 
 /// Every operation that this runner knows.
 const OPERATIONS: &[(&str, Operation)] = &[
+    ("audit", audit::audit),
     ("append_chain", append::append_chain),
     ("decode", decode::decode),
     ("signing_digest", preimage::signing_digest),
     ("derive", preimage::derive),
     ("body_hash", preimage::body_hash),
+    ("cursor_too_old", retention::cursor_too_old),
+    ("evidence_pair", evidence::pair),
+    ("group_chain", group::group_chain),
+    ("retention_pair", evidence::pair),
     ("verify_signature", signature::verify_signature),
     ("merkle_root", tree::merkle_root),
     ("sparse_root", tree::sparse_root),

@@ -31,7 +31,7 @@ pub fn snapshot(input: &Input<'_>) -> Answer {
     let bundle =
         SnapshotBundle { manifest: &manifest, receipt: &receipt, bytes: &bytes, application_key: &application_key };
     let reads: Result<Vec<BrokerState>, _> = input.at("chain").list()?.map(Input::object).collect();
-    let mut chain = TrustedChain::new(&context, &stream_id);
+    let mut chain = TrustedChain::new(context.clone(), stream_id);
     reads?.into_iter().try_for_each(|read| chain.add(read))?;
 
     let verified = expectation.verify(&bundle, &chain)?;
