@@ -197,6 +197,8 @@ class Page {
     view.drawOwn(model, (own) => void this.#append(own.lane, own.text));
     const again = this.#hasEnded ? () => this.#tryAgain() : null;
     view.drawRefusal(this.#refusal, this.#boundary, { again, dismiss: () => this.#dismiss() });
+    // Before the subscription is live a record could be durable ahead of where it begins, and would never arrive.
+    byTestId<HTMLButtonElement>("append-send").disabled = this.#status?.state !== "live";
     document.body.dataset["subscription"] = this.#hasEnded ? "failed" : (this.#status?.state ?? "");
   }
 
@@ -219,7 +221,6 @@ class Page {
     const text = byTestId<HTMLInputElement>("append-text");
     lane.replaceChildren(...chosenLanes(asked, this.#setup.info).map(({ id, name }) => element("option", { value: id }, name)));
     lane.disabled = false;
-    byTestId<HTMLButtonElement>("append-send").disabled = false;
     form.addEventListener(
       "submit",
       (event) => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MortalBrowser } from "../support/browser.js";
 import type { Exported } from "../support/test.js";
-import { Lanes, expect, expectWhole, numberOf, test } from "../support/test.js";
+import { Lanes, expect, expectWhole, firstDifference, test } from "../support/test.js";
 
 const KILLS = 10;
 /** From the start of loading to the kill, at most. */
@@ -28,7 +28,7 @@ test("the browser is killed ten times: nothing lost, nothing repeated", async ({
       await lanes.pass(before.length === 0 ? 0 : before.length - 1);
       const { items, position } = await lanes.export();
       expectWhole(items);
-      expect(items.slice(0, before.length), `after kill ${kills} what was stored is stored`).toEqual(before);
+      expect(firstDifference(items, before), `after kill ${kills} what was stored is stored`).toBeNull();
       const last = items.at(-1)!;
       expect(position, "the position is where the rows end").toMatchObject({ item: last.item, sequence: last.sequence, checkpoint: last.checkpoint });
       before = items;
@@ -95,8 +95,6 @@ test("a writing provider is killed and ended several times: each change is right
   for (const [index, item] of items.entries()) {
     if (item.kind === "transition") expect(items[index - 1]).toMatchObject({ kind: "record", sequence: item.lastDurableSequence });
   }
-  const records = items.filter(({ kind }) => kind === "record");
-  expect(records.map(numberOf)).toEqual(records.map(({ sequence }) => Number(sequence)));
 });
 
 /** Mulberry32: the same seed, the same moments. */
