@@ -86,13 +86,16 @@ impl Boundary {
             adopted,
             last_item: self.last_item().saturating_add(count),
         };
-        let write =
-            WriteSet { key: self.key, expected: self.revision(), fence, position: stored.to_bytes(), rows };
+        let write = WriteSet { key: self.key, expected: self.revision(), fence, position: stored.to_bytes(), rows };
         Ok(Some(Admission { write, boundary: Self::stored(self.key, stored) }))
     }
 }
 
 fn check_bytes(rows: &[RowBytes], budget: &AdmissionBudget) -> Result<(), AdmissionRefused> {
     let lengths: Vec<_> = rows.iter().map(|row| row.bytes.len()).collect();
-    if lengths.iter().sum::<usize>() > budget.max_bytes { Err(AdmissionRefused::BatchTooLarge) } else { Ok(()) }
+    if lengths.iter().sum::<usize>() > budget.max_bytes {
+        Err(AdmissionRefused::BatchTooLarge)
+    } else {
+        Ok(())
+    }
 }

@@ -103,7 +103,13 @@ impl Folder {
     }
 
     /// The nodes of a path from the leaf up to depth `top`; those above stay zero.
-    fn climb(&mut self, proof: &Proof<'_>, siblings: &[Bytes32; 256], leaf: Bytes32, top: usize) -> Box<[Bytes32; 257]> {
+    fn climb(
+        &mut self,
+        proof: &Proof<'_>,
+        siblings: &[Bytes32; 256],
+        leaf: Bytes32,
+        top: usize,
+    ) -> Box<[Bytes32; 257]> {
         let mut nodes = Box::new([Bytes32::ZERO; 257]);
         // Below its deepest sibling an absent lane is an empty subtree of a known constant.
         let start = match proof.leaf {
@@ -206,7 +212,11 @@ fn subtree_root(entries: &[(Bytes32, Bytes32)], depth: u16) -> Bytes32 {
         ([(_, leaf), ..], Err(_)) => *leaf,
         ([(key, leaf)], Ok(top)) => (top..=u8::MAX).rev().fold(*leaf, |node, depth| {
             let sibling = empty_subtree(u16::from(depth) + 1);
-            if bit(key, depth) { merkle_node(&sibling, &node) } else { merkle_node(&node, &sibling) }
+            if bit(key, depth) {
+                merkle_node(&sibling, &node)
+            } else {
+                merkle_node(&node, &sibling)
+            }
         }),
         (_, Ok(at)) => {
             let (left, right) = split(entries, at);

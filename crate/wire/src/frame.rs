@@ -26,7 +26,11 @@ impl<'a> WireFrame<'a> {
     /// # Errors
     /// [`DecodeError::FrameTooLarge`].
     pub const fn new(bytes: &'a [u8]) -> Result<Self, DecodeError> {
-        if bytes.len() <= bound::MAX_WIRE_FRAME_BYTES { Ok(Self(bytes)) } else { Err(DecodeError::FrameTooLarge) }
+        if bytes.len() <= bound::MAX_WIRE_FRAME_BYTES {
+            Ok(Self(bytes))
+        } else {
+            Err(DecodeError::FrameTooLarge)
+        }
     }
 
     /// The bytes.
