@@ -295,6 +295,47 @@ pub async fn a_stubborn_connection_blocks() {
     assert_eq!(in_time(async move { IdbStore::delete(&name).await }).await, Some(Ok(())));
 }
 
+/// Closed by the browser itself, as when the user clears the site's data, it is evicted and says so.
+pub async fn closing_by_the_browser_evicts() {
+    let connection = Rc::new(RefCell::new(JsValue::UNDEFINED));
+    let seen = Rc::clone(&connection);
+    let spy = Spy::on_class("IDBDatabase", "transaction", move |original, this, arguments| {
+        *seen.borrow_mut() = this.clone();
+        original.apply(this, arguments)
+    });
+    let (fresh, store, fence) = owned("closed").await;
+    drop(spy);
+    // No script can make a browser do it: the connection closes, and the event is sent by hand.
+    let close = Function::new_with_args("database", "database.close(); database.dispatchEvent(new Event('close'))");
+    close.call1(&JsValue::UNDEFINED, &connection.borrow()).expect("an event is sent");
+    assert!(store.is_evicted());
+    assert_eq!(store.apply(&write(fence, Some(1), 3)).await, Err(StoreError::Evicted));
+    assert_eq!(revision(&fresh.open().await).await, Some(1), "opened anew it is what it was");
+}
+
+/// Where there is no IndexedDB, or it may not be used, the answer is a typed error.
+pub async fn without_a_database_it_is_unavailable() {
+    let fresh = Fresh::new("unavailable");
+    let hide =
+        Function::new_with_args("value", "Object.defineProperty(self, 'indexedDB', { value, configurable: true })");
+    let show = Function::new_no_args("delete self.indexedDB");
+    let mut outcomes = Vec::new();
+    let original = Reflect::get(&js_sys::global(), &"indexedDB".into()).expect("there is one");
+    for absent in [JsValue::UNDEFINED, JsValue::NULL] {
+        hide.call1(&JsValue::UNDEFINED, &absent).expect("a global can be replaced");
+        outcomes.push(IdbStore::open(&fresh.0).await.map(drop));
+    }
+    show.call0(&JsValue::UNDEFINED).expect("a global can be restored");
+    if Reflect::get(&js_sys::global(), &"indexedDB".into()).is_ok_and(|now| now.is_undefined()) {
+        hide.call1(&JsValue::UNDEFINED, &original).expect("a global can be restored");
+    }
+    let spy = Spy::on_class("IDBFactory", "open", |_, _, _| Err(dom_exception("SecurityError")));
+    outcomes.push(IdbStore::open(&fresh.0).await.map(drop));
+    drop(spy);
+    assert_eq!(outcomes, [Err(StoreError::Unavailable), Err(StoreError::Unavailable), Err(StoreError::Unavailable)]);
+    assert_eq!(fresh.open().await.load(KEY).await, Ok(None), "and it is back");
+}
+
 /// Values that are not ours are corrupt, never a panic and never an empty position.
 pub async fn foreign_values_are_corrupt() {
     let (fresh, store, fence) = owned("corrupt").await;
@@ -404,6 +445,8 @@ macro_rules! store_cases {
             a_newer_version_is_refused,
             an_upgrade_by_another_evicts,
             a_stubborn_connection_blocks,
+            closing_by_the_browser_evicts,
+            without_a_database_it_is_unavailable,
             foreign_values_are_corrupt,
             paging_reads_each_row_once,
         );

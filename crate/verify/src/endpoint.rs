@@ -147,17 +147,23 @@ fn is_localhost(domain: &str) -> bool {
 }
 
 fn check_ipv4(address: Ipv4Addr) -> Result<(), EndpointRefused> {
-    let inside = |(network, prefix): &(Ipv4Addr, u32)| {
-        (address.to_bits() ^ network.to_bits()).leading_zeros() >= *prefix
-    };
-    if REFUSED_IPV4.iter().any(inside) { Err(EndpointRefused::Ipv4) } else { Ok(()) }
+    let inside =
+        |(network, prefix): &(Ipv4Addr, u32)| (address.to_bits() ^ network.to_bits()).leading_zeros() >= *prefix;
+    if REFUSED_IPV4.iter().any(inside) {
+        Err(EndpointRefused::Ipv4)
+    } else {
+        Ok(())
+    }
 }
 
 fn check_ipv6(address: Ipv6Addr) -> Result<(), EndpointRefused> {
-    let inside = |(network, prefix): &(Ipv6Addr, u32)| {
-        (address.to_bits() ^ network.to_bits()).leading_zeros() >= *prefix
-    };
-    if inside(&GLOBAL_UNICAST) && !REFUSED_IPV6.iter().any(inside) { Ok(()) } else { Err(EndpointRefused::Ipv6) }
+    let inside =
+        |(network, prefix): &(Ipv6Addr, u32)| (address.to_bits() ^ network.to_bits()).leading_zeros() >= *prefix;
+    if inside(&GLOBAL_UNICAST) && !REFUSED_IPV6.iter().any(inside) {
+        Ok(())
+    } else {
+        Err(EndpointRefused::Ipv6)
+    }
 }
 
 #[cfg(test)]

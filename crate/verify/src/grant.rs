@@ -91,7 +91,11 @@ fn check_in_force(
     let within = lifetime_ms <= bounds.max_grant_ttl_ms
         && grant.max_lane_creates_per_min <= bounds.max_lane_creates_per_min
         && (grant.holder_hpke_key.is_some() || !needs_hpke_key);
-    if within { Ok(()) } else { Err(AdmissionRefused::GrantBounds) }
+    if within {
+        Ok(())
+    } else {
+        Err(AdmissionRefused::GrantBounds)
+    }
 }
 
 /// One use of a grant. `None` is not asked for and not checked.

@@ -40,7 +40,8 @@ pub fn open_envelope(
     batch: &KeyRotationBatch,
     recipient_secret_key: &SecretBytes,
 ) -> Result<SecretBytes, VerifyError> {
-    let of_batch = envelope.stream_id == batch.stream_id && envelope.encryption_generation == batch.encryption_generation;
+    let of_batch =
+        envelope.stream_id == batch.stream_id && envelope.encryption_generation == batch.encryption_generation;
     if !of_batch || hpke_public_key(recipient_secret_key) != Some(envelope.recipient_hpke_key) {
         return Err(VerifyError::KeyIdentity);
     }
@@ -98,4 +99,41 @@ pub fn seal_payload(data_key: &SecretBytes, header: &RecordHeader, plaintext: &[
 
 fn parse_secret(secret: &SecretBytes) -> Option<<X25519HkdfSha256 as Kem>::PrivateKey> {
     Deserializable::from_bytes(secret.expose()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use remuda_wire::record::{RecordKind, RecordOrigin};
+    use remuda_wire::Bytes24;
+
+    fn header() -> RecordHeader {
+        RecordHeader {
+            stream_id: Bytes32([1; 32]),
+            lane_id: Bytes32([2; 32]),
+            origin: RecordOrigin::Client,
+            kind: RecordKind::Application,
+            client_message_id: Bytes32([3; 32]),
+            created_at_ms: 4,
+            visible_after_ms: 0,
+            expires_at_ms: 5,
+            encryption_generation: 6,
+            nonce: Bytes24([7; 24]),
+        }
+    }
+
+    #[test]
+    fn what_is_sealed_opens_under_its_own_header_only() {
+        let (key, header) = (SecretBytes::new([8; 32]), header());
+        let sealed = seal_payload(&key, &header, b"plain").unwrap();
+        assert_eq!(sealed.len(), 5 + 16);
+        assert_eq!(open_payload(&key, &header, &sealed).unwrap(), b"plain");
+        let moved = RecordHeader { lane_id: Bytes32([9; 32]), ..header };
+        assert_eq!(open_payload(&key, &moved, &sealed), Err(VerifyError::Aead));
+    }
+
+    #[test]
+    fn a_secret_is_never_printed() {
+        assert_eq!(alloc::format!("{:?}", SecretBytes::new([0xab; 32])), "SecretBytes(…)");
+    }
 }

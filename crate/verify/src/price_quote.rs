@@ -73,7 +73,11 @@ impl<'a> QuoteRequest<'a> {
         let digest = quote.digest();
         let quote_key = PublicKey::from_signing_key(&provider.quote_key).ok_or(VerifyError::Signature)?;
         quote_key.verify_digest(quote, &digest)?;
-        if self.is_answered_by(quote) { Ok(digest) } else { Err(VerifyError::ResultBinding) }
+        if self.is_answered_by(quote) {
+            Ok(digest)
+        } else {
+            Err(VerifyError::ResultBinding)
+        }
     }
 
     fn is_answered_by(&self, quote: &PriceQuote) -> bool {
@@ -84,5 +88,109 @@ impl<'a> QuoteRequest<'a> {
             && quote.delivered_bytes_sec == self.config.max_delivered_bytes_per_sec
             && quote.rate_per_block >= MIN_RATE_PER_BLOCK
             && self.block_height <= quote.valid_until_block
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use ed25519_dalek::{Signer, SigningKey};
+    use remuda_wire::chain::{BaseRateAdmission, BaseRateReservationTotals, ProviderStatus};
+    use remuda_wire::codec::VersionOne;
+    use remuda_wire::key::SigningPublicKey;
+    use remuda_wire::{Canonical, List, Signature};
+
+    fn public(key: &SigningKey) -> SigningPublicKey {
+        SigningPublicKey(Bytes32(key.verifying_key().to_bytes()))
+    }
+
+    fn provider(quote_key: &SigningKey) -> ProviderRecord {
+        ProviderRecord {
+            version: VersionOne,
+            chain_instance_id: Bytes32([1; 32]),
+            provider: Address([2; 20]),
+            signing_key: public(&SigningKey::from_bytes(&[9; 32])),
+            endpoints: List::new(Vec::new()).unwrap(),
+            quote_key: public(quote_key),
+            base_rate_admission: BaseRateAdmission {
+                accepts_new: false,
+                max_active_streams: 0,
+                max_total_retained_bytes: 0,
+                max_total_append_bytes_per_sec: 0,
+                max_total_delivered_bytes_per_sec: 0,
+            },
+            base_rate_reserved: BaseRateReservationTotals {
+                reserved_streams: 0,
+                retained_bytes: 0,
+                append_bytes_per_sec: 0,
+                delivered_bytes_per_sec: 0,
+            },
+            live_assigned_streams: 0,
+            status: ProviderStatus::Active,
+            metadata_hash: Bytes32::ZERO,
+            registered_block: 0,
+        }
+    }
+
+    fn sign(mut quote: PriceQuote, key: &SigningKey) -> PriceQuote {
+        quote.signature = Signature(key.sign(&quote.digest().0).to_bytes());
+        quote
+    }
+
+    #[test]
+    fn a_quote_admits_exactly_what_it_binds() {
+        let key = SigningKey::from_bytes(&[7; 32]);
+        let provider = provider(&key);
+        let context = SigningContext { version: VersionOne, chain_id: 5, chain_instance_id: Bytes32([1; 32]) };
+        let (stream_id, owner) = (Bytes32([3; 32]), Address([4; 20]));
+        let mut config = StreamConfig::from_bytes(&[0; StreamConfig::MIN_BYTES]).unwrap();
+        (config.retained_bytes_limit, config.max_append_bytes_per_sec, config.max_delivered_bytes_per_sec) =
+            (10, 20, 30);
+        let request = QuoteRequest {
+            context: &context,
+            stream_id: &stream_id,
+            owner: &owner,
+            delivery_class: DeliveryClass::Fast,
+            pricing_generation: 1,
+            config: &config,
+            block_height: 100,
+        };
+        let quote = PriceQuote {
+            context: context.clone(),
+            provider: provider.provider,
+            owner,
+            stream_id,
+            pricing_generation: 1,
+            delivery_class: DeliveryClass::Fast,
+            retained_bytes: 10,
+            append_bytes_sec: 20,
+            delivered_bytes_sec: 30,
+            rate_per_block: MIN_RATE_PER_BLOCK,
+            valid_until_block: 100,
+            signing_key_id: signing_key_id(&provider.quote_key),
+            signature: Signature([0; 64]),
+        };
+        let good = sign(quote.clone(), &key);
+        assert_eq!(request.verify(&good, &provider), Ok(good.digest()));
+        let stranger = SigningKey::from_bytes(&[8; 32]);
+        assert_eq!(request.verify(&sign(quote.clone(), &stranger), &provider), Err(VerifyError::Signature));
+        let refused_after = |change: fn(&mut PriceQuote)| {
+            let mut changed = quote.clone();
+            change(&mut changed);
+            request.verify(&sign(changed, &key), &provider).unwrap_err()
+        };
+        assert_eq!(refused_after(|quote| quote.context.chain_id += 1), VerifyError::ContextMismatch);
+        assert_eq!(refused_after(|quote| quote.stream_id.0[0] ^= 1), VerifyError::StreamMismatch);
+        assert_eq!(refused_after(|quote| quote.owner.0[0] ^= 1), VerifyError::StreamMismatch);
+        assert_eq!(refused_after(|quote| quote.provider.0[0] ^= 1), VerifyError::StreamMismatch);
+        assert_eq!(refused_after(|quote| quote.signing_key_id.0[0] ^= 1), VerifyError::Signature);
+        assert_eq!(refused_after(|quote| quote.delivery_class = DeliveryClass::Standard), VerifyError::ResultBinding);
+        assert_eq!(refused_after(|quote| quote.pricing_generation = 2), VerifyError::ResultBinding);
+        assert_eq!(refused_after(|quote| quote.retained_bytes += 1), VerifyError::ResultBinding);
+        assert_eq!(refused_after(|quote| quote.append_bytes_sec -= 1), VerifyError::ResultBinding);
+        assert_eq!(refused_after(|quote| quote.delivered_bytes_sec += 1), VerifyError::ResultBinding);
+        assert_eq!(refused_after(|quote| quote.rate_per_block -= 1), VerifyError::ResultBinding);
+        assert_eq!(refused_after(|quote| quote.valid_until_block -= 1), VerifyError::ResultBinding);
     }
 }

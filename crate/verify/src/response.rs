@@ -6,7 +6,9 @@
 
 use remuda_wire::context::SigningContext;
 use remuda_wire::frame::ServerMessage;
-use remuda_wire::group::{DeliveryLeaseRef, DeliveryResultState, DeliveryStateUpdate, GroupConfig, GroupStateUpdate};
+use remuda_wire::group::{
+    DeliveryLeaseRef, DeliveryResultState, DeliveryStateReceipt, DeliveryStateUpdate, GroupConfig, GroupStateUpdate,
+};
 use remuda_wire::key_batch::KeyBatchReceipt;
 use remuda_wire::lane::{LanePage, LaneRecord};
 use remuda_wire::preimage::{self, GroupKey};
@@ -19,7 +21,7 @@ use remuda_wire::response::{
     AppendResult, DurableWatermark, KeyBatchStageResult, LaneMutation, Response, ResponseBody, SubscriptionState,
 };
 use remuda_wire::verdict::{ProtocolViolation, Refusal, VerifyError};
-use remuda_wire::{Bytes32, Signed};
+use remuda_wire::{Bytes32, DecodeError, Signed};
 
 use crate::authentic::{Authority, KeySource, Verified};
 use crate::group_config::mutable_part;
@@ -55,7 +57,7 @@ pub enum AnsweredResult {
         /// The resulting configuration; `None` after deletion.
         config: Option<GroupConfig>,
         /// Its receipt.
-        receipt: Verified<remuda_wire::group::DeliveryStateReceipt>,
+        receipt: Verified<DeliveryStateReceipt>,
     },
     /// A subscription was opened or closed.
     Subscription(SubscriptionState),
@@ -66,7 +68,7 @@ pub enum AnsweredResult {
         /// The resulting state.
         state: DeliveryResultState,
         /// Its receipt.
-        receipt: Verified<remuda_wire::group::DeliveryStateReceipt>,
+        receipt: Verified<DeliveryStateReceipt>,
     },
 }
 
@@ -77,7 +79,9 @@ impl AnsweredResult {
             Self::Appended(receipt) | Self::Lane { receipt, .. } => Some(receipt.digest()),
             Self::Committed(receipt) => Some(receipt.digest()),
             Self::Group { receipt, .. } | Self::Delivery { receipt, .. } => Some(receipt.digest()),
-            Self::Provisional { .. } | Self::Staged(_) | Self::Lanes(_) | Self::Subscription(_) | Self::Credit(_) => None,
+            Self::Provisional { .. } | Self::Staged(_) | Self::Lanes(_) | Self::Subscription(_) | Self::Credit(_) => {
+                None
+            }
         }
     }
 
@@ -100,7 +104,11 @@ pub struct ResponseVerifier<'a, K> {
 }
 
 const fn require(holds: bool) -> Result<(), VerifyError> {
-    if holds { Ok(()) } else { Err(VerifyError::ResultBinding) }
+    if holds {
+        Ok(())
+    } else {
+        Err(VerifyError::ResultBinding)
+    }
 }
 
 impl<K: KeySource> ResponseVerifier<'_, K> {
@@ -197,7 +205,7 @@ impl<K: KeySource> ResponseVerifier<'_, K> {
                 Ok(AnsweredResult::Appended(receipt))
             }
             // Never of a result that was decoded.
-            _ => Err(remuda_wire::DecodeError::DeliveryShape.into()),
+            _ => Err(DecodeError::DeliveryShape.into()),
         }
     }
 
@@ -210,7 +218,11 @@ impl<K: KeySource> ResponseVerifier<'_, K> {
         Ok(AnsweredResult::Lane { lane: told.lane, receipt })
     }
 
-    fn lane_receipt(&self, stream_id: &Bytes32, receipt: AppendReceipt) -> Result<Verified<AppendReceipt>, VerifyError> {
+    fn lane_receipt(
+        &self,
+        stream_id: &Bytes32,
+        receipt: AppendReceipt,
+    ) -> Result<Verified<AppendReceipt>, VerifyError> {
         self.authority(stream_id).authenticate(receipt)
     }
 
@@ -234,6 +246,7 @@ impl<K: KeySource> ResponseVerifier<'_, K> {
     ) -> Result<AnsweredResult, VerifyError> {
         let DeliveryStateUpdate { state, receipt } = told;
         let receipt = self.authority(&asked.stream_id).authenticate(receipt)?;
+        check_lease_derives(self.context, &state)?;
         let same_lease = state.lane_id == asked.lane_id
             && state.group_id == asked.group_id
             && state.record_id == asked.record_id
@@ -306,6 +319,19 @@ fn is_lane_event(receipt: &AppendReceipt) -> bool {
         && receipt.visible_after_ms == 0
         && receipt.expires_at_ms == 0
         && receipt.encryption_generation == 0
+}
+
+/// A state that names the holder (`Extend`) names the one lease that derives for it: our lease under another holder or
+/// attempt is another lease.
+fn check_lease_derives(context: &SigningContext, state: &DeliveryResultState) -> Result<(), VerifyError> {
+    let Some(holder) = &state.holder_signing_key_id else { return Ok(()) };
+    let group = GroupKey { context, stream_id: &state.stream_id, lane_id: &state.lane_id, group_id: &state.group_id };
+    let lease_id = preimage::lease_id(&group, &state.record_id, &state.delivery_cycle_id, state.attempt, holder);
+    if state.lease_id == Some(lease_id) {
+        Ok(())
+    } else {
+        Err(VerifyError::DerivedId)
+    }
 }
 
 fn staged(

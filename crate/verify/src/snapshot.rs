@@ -202,11 +202,7 @@ impl SnapshotExpectation<'_> {
     /// [`AdmissionRefused::SnapshotExpectation`], [`VerifyError::SnapshotHash`], [`VerifyError::SnapshotCoverage`] for a
     /// bundled object that is neither a checkpoint nor an append receipt, [`VerifyError::SnapshotReceiptBinding`],
     /// [`Authority::authenticate`], [`VerifyError::SnapshotAnchor`], [`VerifyError::SnapshotCoverage`].
-    pub fn verify(
-        &self,
-        bundle: &SnapshotBundle<'_>,
-        keys: &impl KeySource,
-    ) -> Result<VerifiedSnapshot, Refusal> {
+    pub fn verify(&self, bundle: &SnapshotBundle<'_>, keys: &impl KeySource) -> Result<VerifiedSnapshot, Refusal> {
         let manifest = bundle.manifest;
         let mut checks = Checks(Vec::new());
         self.check_manifest(bundle, &mut checks)?;

@@ -82,7 +82,11 @@ impl LegalSubscription {
 }
 
 fn refuse_verification(mode: VerificationMode) -> Result<(), AdmissionRefused> {
-    if mode == VerificationMode::None { Ok(()) } else { Err(AdmissionRefused::VerificationMode) }
+    if mode == VerificationMode::None {
+        Ok(())
+    } else {
+        Err(AdmissionRefused::VerificationMode)
+    }
 }
 
 fn fast_verification(mode: VerificationMode, scope: &LaneScope) -> Result<Verification, AdmissionRefused> {
@@ -100,5 +104,9 @@ fn fast_verification(mode: VerificationMode, scope: &LaneScope) -> Result<Verifi
 }
 
 const fn refuse_group_cursor(after_group_receipt: Option<Bytes32>) -> Result<(), AdmissionRefused> {
-    if after_group_receipt.is_some() { Err(AdmissionRefused::AfterGroupReceipt) } else { Ok(()) }
+    if after_group_receipt.is_some() {
+        Err(AdmissionRefused::AfterGroupReceipt)
+    } else {
+        Ok(())
+    }
 }

@@ -65,3 +65,37 @@ impl KeySource for TrustedChain<'_> {
         self.at(view).and(self.provider_key.as_ref())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use remuda_wire::codec::VersionOne;
+
+    const CONTEXT: SigningContext =
+        SigningContext { version: VersionOne, chain_id: 1, chain_instance_id: Bytes32([1; 32]) };
+
+    fn absent(height: u64, block: u8) -> BrokerState {
+        let view = FinalizedView { chain_instance_id: Bytes32([1; 32]), height, block_hash: Bytes32([block; 32]) };
+        BrokerState { version: VersionOne, view, effective_rent_height: height, stream: None, provider: None }
+    }
+
+    #[test]
+    fn one_height_has_one_block_even_where_the_stream_is_absent() {
+        let stream_id = Bytes32([2; 32]);
+        let mut chain = TrustedChain::new(&CONTEXT, &stream_id);
+        assert_eq!(chain.add(absent(7, 1)), Ok(()));
+        assert_eq!(chain.add(absent(7, 1)), Ok(()));
+        assert_eq!(chain.add(absent(7, 2)), Err(VerifyError::ChainInconsistent));
+        assert_eq!(chain.add(absent(8, 2)), Ok(()));
+    }
+
+    #[test]
+    fn a_view_without_the_stream_resolves_no_key() {
+        let stream_id = Bytes32([2; 32]);
+        let mut chain = TrustedChain::new(&CONTEXT, &stream_id);
+        let read = absent(7, 1);
+        let view = read.view.clone();
+        chain.add(read).unwrap();
+        assert!(chain.key_at(&view).is_none());
+    }
+}

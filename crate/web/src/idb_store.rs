@@ -21,6 +21,9 @@ const MAX_ROWS: u32 = 1_024;
 /// When another connection deletes or upgrades the database, or the browser closes it, the connection is closed at once
 /// after what is in flight, and every later call is [`StoreError::Evicted`]. It does not reopen by itself: what was
 /// durable may be gone, so the caller has to open anew and read its position again.
+///
+/// Its futures must be polled in the microtask that their event wakes, as `wasm_bindgen_futures` does: later the
+/// transaction has ended by itself, and the call is [`StoreError::Aborted`]. Dropping one aborts its transaction.
 pub struct IdbStore {
     database: IdbDatabase,
     closed: Rc<Cell<bool>>,

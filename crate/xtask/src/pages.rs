@@ -23,7 +23,7 @@ const PAGES: &str = "www/dist";
 /// Where the demo's provider keeps its data.
 const DATA: &str = ".cache/demo";
 /// What the demo's writer appends, unless `--writer` says otherwise.
-const RECORDS_PER_SECOND: &str = "40";
+const RECORDS_PER_SECOND: &str = "20";
 
 /// Builds the wasm and the npm package over it.
 pub fn build_package(workspace: &Workspace, setup: &Setup) -> Result<NodeTools> {

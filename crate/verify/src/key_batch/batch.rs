@@ -94,13 +94,20 @@ impl KeyBatchPosition<'_> {
             return Err(VerifyError::KeyGeneration);
         }
         let tail = self.batch_tail.unwrap_or_else(|| preimage::key_batch_genesis(self.context, key_stream_id));
-        if batch.previous_batch_digest == tail { Ok(()) } else { Err(VerifyError::KeyBatchPredecessor) }
+        if batch.previous_batch_digest == tail {
+            Ok(())
+        } else {
+            Err(VerifyError::KeyBatchPredecessor)
+        }
     }
 
     fn check_envelopes(&self, batch: &KeyRotationBatch, envelopes: &[KeyEnvelope]) -> Result<(), VerifyError> {
         let listed = &batch.sorted_envelope_digests;
         let as_listed = envelopes.len() == listed.len()
-            && envelopes.iter().zip(listed.iter()).all(|(envelope, digest)| preimage::envelope_digest(envelope) == *digest);
+            && envelopes
+                .iter()
+                .zip(listed.iter())
+                .all(|(envelope, digest)| preimage::envelope_digest(envelope) == *digest);
         if !as_listed {
             return Err(VerifyError::EnvelopeDigest);
         }
@@ -112,7 +119,11 @@ impl KeyBatchPosition<'_> {
         }
         let order_key = |envelope: &KeyEnvelope| preimage::recipient_order_key(&envelope.recipient_hpke_key);
         let order_keys: Vec<_> = envelopes.iter().map(order_key).collect();
-        if order_keys.is_sorted_by(|a, b| a < b) { Ok(()) } else { Err(VerifyError::EnvelopeOrder) }
+        if order_keys.is_sorted_by(|a, b| a < b) {
+            Ok(())
+        } else {
+            Err(VerifyError::EnvelopeOrder)
+        }
     }
 }
 
@@ -172,7 +183,11 @@ impl VerifiedKeyBatch {
         if !same {
             return Err(VerifyError::KeyIdentity);
         }
-        if receipt.envelope_root == self.envelope_root { Ok(receipt) } else { Err(VerifyError::EnvelopeRoot) }
+        if receipt.envelope_root == self.envelope_root {
+            Ok(receipt)
+        } else {
+            Err(VerifyError::EnvelopeRoot)
+        }
     }
 }
 

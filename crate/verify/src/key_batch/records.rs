@@ -9,7 +9,7 @@ use remuda_wire::preimage::{lane_receipt_genesis, stream_receipt_genesis};
 use remuda_wire::receipt::AppendReceipt;
 use remuda_wire::record::{RecordHeader, RecordKind, RecordOrigin};
 use remuda_wire::verdict::{ProtocolViolation, Refusal, VerifyError};
-use remuda_wire::{Bytes32, Canonical};
+use remuda_wire::{Bytes24, Bytes32, Canonical};
 
 use super::VerifiedKeyBatch;
 use crate::authentic::{Authority, KeySource, Verified};
@@ -137,7 +137,7 @@ impl KeyRecord<'_> {
             visible_after_ms: 0,
             expires_at_ms: 0,
             encryption_generation: generation,
-            nonce: remuda_wire::Bytes24::ZERO,
+            nonce: Bytes24::ZERO,
         };
         *header == framed && *self.delivery.payload == *content.to_bytes()
     }

@@ -25,9 +25,7 @@ pub fn grant(input: &Input<'_>) -> Answer {
     let group_id = input.at("group_id").optional(Input::digest)?;
     let verb = input.at("verb").optional(verb)?;
     let verified = VerifiedGrant::verify(grant, &context, &stream, input.at("now_ms").u64()?, &bounds)?;
-    GrantUse { verb, lane_scope: lane_scope.as_ref(), group_id: group_id.as_ref() }
-        .check(verified.grant())
-        ?;
+    GrantUse { verb, lane_scope: lane_scope.as_ref(), group_id: group_id.as_ref() }.check(verified.grant())?;
     Ok(json!({ "grant_id": verified.grant_id().to_string() }))
 }
 

@@ -38,8 +38,7 @@ pub fn key_batch(input: &Input<'_>) -> Answer {
     let keys = OneKey(PublicKey::from_signing_key(&provider_key));
 
     let batch = position.verify(batch, envelopes)?;
-    let receipt =
-        receipt.map(|receipt| batch.verify_receipt(receipt, &keys)).transpose()?;
+    let receipt = receipt.map(|receipt| batch.verify_receipt(receipt, &keys)).transpose()?;
     let records = frames.map(|frames| batch.verify_records(&frames, receipt.as_ref(), global_tail, &keys));
     let mut ok = json!({
         "batch_digest": batch.digest().to_string(),

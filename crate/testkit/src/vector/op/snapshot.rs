@@ -28,12 +28,8 @@ pub fn snapshot(input: &Input<'_>) -> Answer {
     };
     let (manifest, receipt) = (input.at("manifest").object()?, input.at("receipt").object()?);
     let (bytes, application_key) = (input.at("bytes").bytes()?, input.at("application_key").object()?);
-    let bundle = SnapshotBundle {
-        manifest: &manifest,
-        receipt: &receipt,
-        bytes: &bytes,
-        application_key: &application_key,
-    };
+    let bundle =
+        SnapshotBundle { manifest: &manifest, receipt: &receipt, bytes: &bytes, application_key: &application_key };
     let reads: Result<Vec<BrokerState>, _> = input.at("chain").list()?.map(Input::object).collect();
     let mut chain = TrustedChain::new(&context, &stream_id);
     reads?.into_iter().try_for_each(|read| chain.add(read))?;
