@@ -176,9 +176,7 @@ impl Engine {
             Waiting::Key { retry_at_ms, .. } => *retry_at_ms,
             Waiting::Nothing | Waiting::Commit { .. } => None,
         };
-        // Without a session nothing can be opened: a time that is past would be woken for again and again.
-        let openable = self.in_session.then_some(&self.subscriptions);
-        let re_entries = openable.into_iter().flat_map(BTreeMap::values).filter_map(Subscription::due_at);
+        // What cannot be opened yet is not woken for: a time that is past would be woken for again and again.
         let re_entries =
             self.subscriptions.iter().filter(|(key, it)| self.can_open(key, it)).filter_map(|(_, it)| it.due_at());
         [self.channel.wake_at(), self.chain_retry_at_ms, key_retry].into_iter().flatten().chain(re_entries).min()
