@@ -103,7 +103,8 @@ impl Evidence for AdoptedTransition {
         let previous = self.transition().previous_lineage.map(|lineage| lineage.broker_epoch);
         let durable = boundary.checkpoint().map(|end| end.digest);
         // Two restarts with no checkpoint between name the same checkpoint; the lineage tells them apart.
-        previous == boundary.broker_epoch() && durable.is_none_or(|digest| digest == self.transition().last_durable_checkpoint)
+        previous == boundary.broker_epoch()
+            && durable.is_none_or(|digest| digest == self.transition().last_durable_checkpoint)
     }
 
     fn fork(&self) -> Contradiction {

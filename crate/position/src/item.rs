@@ -134,4 +134,3 @@ impl OpenRow {
         RowBytes { first_item: self.first_item, bytes }
     }
 }
-

@@ -48,7 +48,12 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    async fn rows_after(&self, key: PositionKey, after_item: u64, max_bytes: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+    async fn rows_after(
+        &self,
+        key: PositionKey,
+        after_item: u64,
+        max_bytes: usize,
+    ) -> Result<Vec<Vec<u8>>, StoreError> {
         let inner = self.inner.borrow();
         let next = after_item.saturating_add(1);
         let start = inner.rows.range((key, 0)..=(key, next)).next_back().map_or(next, |((_, first), _)| *first);

@@ -127,7 +127,8 @@ pub trait Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    async fn rows_after(&self, key: PositionKey, after_item: u64, max_bytes: usize) -> Result<Vec<Vec<u8>>, StoreError>;
+    async fn rows_after(&self, key: PositionKey, after_item: u64, max_bytes: usize)
+        -> Result<Vec<Vec<u8>>, StoreError>;
 }
 
 impl<S: Store> Store for alloc::rc::Rc<S> {
@@ -143,7 +144,12 @@ impl<S: Store> Store for alloc::rc::Rc<S> {
         S::apply(self, write).await
     }
 
-    async fn rows_after(&self, key: PositionKey, after_item: u64, max_bytes: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+    async fn rows_after(
+        &self,
+        key: PositionKey,
+        after_item: u64,
+        max_bytes: usize,
+    ) -> Result<Vec<Vec<u8>>, StoreError> {
         S::rows_after(self, key, after_item, max_bytes).await
     }
 }

@@ -81,7 +81,11 @@ async fn committed_is_there_after_reopening(database: &impl Database) {
     store.apply(&write(A, fence, Some(1), 3, vec![row(3, 30)])).await.expect("the second write commits");
     let again = database.open().await;
     assert_eq!(again.load(A).await, Ok(Some(position(2, 3))), "a committed position survives reopening");
-    assert_eq!(first_bytes(&again, A, 0, 1 << 20).await, [(1, 10), (2, 20), (3, 30)], "committed rows survive reopening");
+    assert_eq!(
+        first_bytes(&again, A, 0, 1 << 20).await,
+        [(1, 10), (2, 20), (3, 30)],
+        "committed rows survive reopening"
+    );
 }
 
 async fn stale_revision_writes_nothing(database: &impl Database) {
@@ -125,7 +129,11 @@ async fn rows_are_read_from_any_item(database: &impl Database) {
     let rows = vec![row(1, 100), row(5, 100), row(10, 100)];
     store.apply(&write(A, fence, None, 10, rows)).await.expect("a write commits");
     assert_eq!(first_bytes(&store, A, 0, 1 << 20).await, [(1, 100), (5, 100), (10, 100)]);
-    assert_eq!(first_bytes(&store, A, 3, 1 << 20).await, [(1, 100), (5, 100), (10, 100)], "item 4 is inside the first row");
+    assert_eq!(
+        first_bytes(&store, A, 3, 1 << 20).await,
+        [(1, 100), (5, 100), (10, 100)],
+        "item 4 is inside the first row"
+    );
     assert_eq!(first_bytes(&store, A, 4, 1 << 20).await, [(5, 100), (10, 100)]);
     assert_eq!(first_bytes(&store, A, 9, 1 << 20).await, [(10, 100)]);
     assert_eq!(first_bytes(&store, A, 0, 250).await, [(1, 100), (5, 100)], "a read is bounded by bytes");

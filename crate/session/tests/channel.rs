@@ -29,7 +29,8 @@ impl Rig {
         let session = SessionConfig::new(frames::handshake_config());
         let mut channel = LongPollChannel::new(ChannelConfig { session, credit: TARGET });
         channel.handle_start(T0, [1; 32]).unwrap();
-        let mut rig = Self { channel, provider, now_ms: T0, posts: VecDeque::new(), told: Vec::new(), refused: Vec::new() };
+        let mut rig =
+            Self { channel, provider, now_ms: T0, posts: VecDeque::new(), told: Vec::new(), refused: Vec::new() };
         rig.drain();
         rig
     }

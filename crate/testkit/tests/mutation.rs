@@ -2,8 +2,8 @@
 //!
 //! One bit of each byte is flipped, another one in the next: all eight of all bytes take minutes, and find the same.
 
-use remuda_testkit::vector::{run_file, Verdict};
 use remuda_testkit::vector::op::audit::decode_base64;
+use remuda_testkit::vector::{run_file, Verdict};
 use remuda_verify::audit::{audit, AuditVerdict};
 use remuda_wire::audit::{AuditHead, AuditItem, HeldObject};
 use remuda_wire::frame::{ServerFrame, ServerMessage};
@@ -79,10 +79,21 @@ fn provider_objects(item: &AuditItem) -> Vec<Vec<u8>> {
 
 #[test]
 fn of_provider_objects_in_accepted_audits() {
-    let names = ["scoped-honest", "full-honest", "restart-honest", "standard-lane-honest", "group-honest", "dead-letters",
-        "snapshot-honest", "key-receipt", "floor-of-other-epoch"];
+    let names = [
+        "scoped-honest",
+        "full-honest",
+        "restart-honest",
+        "standard-lane-honest",
+        "group-honest",
+        "dead-letters",
+        "snapshot-honest",
+        "key-receipt",
+        "floor-of-other-epoch",
+    ];
     let mut objects = 0;
-    for vector in vectors("audit").iter().filter(|vector| names.iter().any(|name| vector["name"] == format!("audit/{name}"))) {
+    for vector in
+        vectors("audit").iter().filter(|vector| names.iter().any(|name| vector["name"] == format!("audit/{name}")))
+    {
         let file = decode_base64(vector["in"]["file"].as_str().expect("a file")).expect("base64");
         assert_eq!(audit(&file).verdict, AuditVerdict::Consistent);
         let mut reader = Reader::new(&file);

@@ -52,7 +52,11 @@ impl ChainView {
             }
             _ => false,
         };
-        if two_blocks || streams_conflict { Err(VerifyError::ChainInconsistent) } else { Ok(()) }
+        if two_blocks || streams_conflict {
+            Err(VerifyError::ChainInconsistent)
+        } else {
+            Ok(())
+        }
     }
 }
 

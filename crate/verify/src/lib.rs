@@ -20,11 +20,6 @@
 //! | [`price_quote`] | §4.4 price quotes |
 //! | [`endpoint`] | §4.3 admission and dialling of a provider's endpoints (feature `endpoint`) |
 //! | [`chain_view`], [`trusted_chain`] | §4.1, §17 chain reads against each other |
-//! | [`standard`] | §14.1 append receipts, global and per lane |
-//! | [`group`] | §11.2, §14.2 group and delivery-state chains |
-//! | [`retention`] | §15 retention floors and refused cursors |
-//! | [`evidence`] | two signed objects that contradict each other, and a pool that finds such pairs |
-//! | [`chain_view`] | §4.1, §17 chain reads against each other |
 //!
 //! Pure: no clock, no randomness, no log, no I/O.
 #![no_std]
@@ -38,12 +33,11 @@ pub mod endpoint;
 pub mod evidence;
 pub mod fast;
 pub mod grant;
+pub mod group;
 pub mod group_config;
 pub mod key_batch;
 #[cfg(feature = "open")]
 pub mod key_derivation;
-pub mod evidence;
-pub mod group;
 pub mod merkle;
 #[cfg(feature = "open")]
 pub mod open;
@@ -54,6 +48,6 @@ pub mod retention;
 pub mod signature;
 pub mod snapshot;
 pub mod sparse;
+pub mod standard;
 pub mod subscription;
 pub mod trusted_chain;
-pub mod standard;

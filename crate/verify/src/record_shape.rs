@@ -41,7 +41,11 @@ pub fn check_record(shape: StreamShape, header: &RecordHeader, payload: &[u8]) -
 }
 
 const fn require(holds: bool) -> Result<(), VerifyError> {
-    if holds { Ok(()) } else { Err(VerifyError::RecordShape) }
+    if holds {
+        Ok(())
+    } else {
+        Err(VerifyError::RecordShape)
+    }
 }
 
 fn check_application(shape: StreamShape, header: &RecordHeader) -> Result<(), VerifyError> {
@@ -64,5 +68,9 @@ fn check_lane_event(header: &RecordHeader, payload: &[u8], status: LaneStatus) -
         && event.stream_id == header.stream_id
         && !event.lane_id.is_zero()
         && keccak256(payload) == header.client_message_id;
-    if fits { Ok(()) } else { Err(VerifyError::LaneEvent) }
+    if fits {
+        Ok(())
+    } else {
+        Err(VerifyError::LaneEvent)
+    }
 }

@@ -42,7 +42,9 @@ pub fn judge_cursor_too_old(
 /// [`ProtocolViolation::AnchorMissing`].
 pub(crate) fn decode_anchor(source: &SubscriptionSource, details: &[u8]) -> Result<HeldObject, ProtocolViolation> {
     let anchor = match source {
-        SubscriptionSource::StandardReplay(_) => Canonical::from_bytes(details).map(HeldObject::StandardRetentionAnchor),
+        SubscriptionSource::StandardReplay(_) => {
+            Canonical::from_bytes(details).map(HeldObject::StandardRetentionAnchor)
+        }
         SubscriptionSource::Fast(_) => Canonical::from_bytes(details).map(HeldObject::FastRetentionAnchor),
         SubscriptionSource::StandardGroup(_) | SubscriptionSource::DeadLetters(_) => {
             Canonical::from_bytes(details).map(HeldObject::GroupRetentionAnchor)
@@ -84,7 +86,11 @@ pub(crate) fn check_refusal(
     if !governs {
         return Err(VerifyError::AnchorScope);
     }
-    if is_behind { Ok(floor) } else { Err(VerifyError::UnjustifiedRefusal) }
+    if is_behind {
+        Ok(floor)
+    } else {
+        Err(VerifyError::UnjustifiedRefusal)
+    }
 }
 
 /// The sequence that a subscription after `last` needs first.

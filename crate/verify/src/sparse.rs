@@ -103,7 +103,13 @@ impl Folder {
     }
 
     /// The nodes of a path from the leaf up to depth `top`; those above stay zero.
-    fn climb(&mut self, proof: &Proof<'_>, siblings: &[Bytes32; 256], leaf: Bytes32, top: usize) -> Box<[Bytes32; 257]> {
+    fn climb(
+        &mut self,
+        proof: &Proof<'_>,
+        siblings: &[Bytes32; 256],
+        leaf: Bytes32,
+        top: usize,
+    ) -> Box<[Bytes32; 257]> {
         let mut nodes = Box::new([Bytes32::ZERO; 257]);
         // Below its deepest sibling an absent lane is an empty subtree of a known constant.
         let start = match proof.leaf {
@@ -183,7 +189,7 @@ impl SparseMap {
         let mut siblings = Vec::new();
         let mut within = &self.entries[..];
         for depth in 0..=u8::MAX {
-            let (left, right) = split(within, depth);
+            let [left, right] = split(within, depth);
             let (own, beside) = if bit(key, depth) { (right, left) } else { (left, right) };
             if !beside.is_empty() {
                 bitmap.0[usize::from(depth / 8)] |= 0x80 >> (depth % 8);
@@ -196,8 +202,8 @@ impl SparseMap {
 }
 
 /// Entries of a subtree at `depth`, by the side that their keys take there.
-fn split(entries: &[(Bytes32, Bytes32)], depth: u8) -> (&[(Bytes32, Bytes32)], &[(Bytes32, Bytes32)]) {
-    entries.split_at(entries.partition_point(|(key, _)| !bit(key, depth)))
+fn split(entries: &[(Bytes32, Bytes32)], depth: u8) -> [&[(Bytes32, Bytes32)]; 2] {
+    entries.split_at(entries.partition_point(|(key, _)| !bit(key, depth))).into()
 }
 
 fn subtree_root(entries: &[(Bytes32, Bytes32)], depth: u16) -> Bytes32 {
@@ -206,10 +212,14 @@ fn subtree_root(entries: &[(Bytes32, Bytes32)], depth: u16) -> Bytes32 {
         ([(_, leaf), ..], Err(_)) => *leaf,
         ([(key, leaf)], Ok(top)) => (top..=u8::MAX).rev().fold(*leaf, |node, depth| {
             let sibling = empty_subtree(u16::from(depth) + 1);
-            if bit(key, depth) { merkle_node(&sibling, &node) } else { merkle_node(&node, &sibling) }
+            if bit(key, depth) {
+                merkle_node(&sibling, &node)
+            } else {
+                merkle_node(&node, &sibling)
+            }
         }),
         (_, Ok(at)) => {
-            let (left, right) = split(entries, at);
+            let [left, right] = split(entries, at);
             merkle_node(&subtree_root(left, depth + 1), &subtree_root(right, depth + 1))
         }
     }

@@ -171,7 +171,11 @@ impl StandardReplay {
         let named = receipt.previous_global_receipt;
         let follows = self.state.global_tail.is_none_or(|tail| tail == named)
             && (sequence != 0 || named == stream_receipt_genesis(&self.config.context, &self.config.stream_id));
-        if follows { Ok(()) } else { Err(VerifyError::GlobalChain) }
+        if follows {
+            Ok(())
+        } else {
+            Err(VerifyError::GlobalChain)
+        }
     }
 
     fn check_lane(&self, receipt: &AppendReceipt, sequence: u64) -> Result<(), VerifyError> {
@@ -180,6 +184,10 @@ impl StandardReplay {
         let from_genesis = sequence == 0 || (tail.is_none() && self.state.new_lanes == NewLanes::Genesis);
         let genesis = || lane_receipt_genesis(&self.config.context, &self.config.stream_id, &receipt.lane_id);
         let follows = tail.is_none_or(|tail| *tail == named) && (!from_genesis || named == genesis());
-        if follows { Ok(()) } else { Err(VerifyError::LaneChain) }
+        if follows {
+            Ok(())
+        } else {
+            Err(VerifyError::LaneChain)
+        }
     }
 }

@@ -205,9 +205,7 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
                 }
                 Output::Sign { slot, digest } => {
                     let signer = Rc::clone(&self.signer);
-                    self.beside(async move {
-                        Input::Signed { slot, digest, signature: signer.sign(digest).await }
-                    });
+                    self.beside(async move { Input::Signed { slot, digest, signature: signer.sign(digest).await } });
                 }
                 Output::ReadChain { view } => {
                     let node = self.chain_read_endpoint(engine.stream_id(), view.as_ref());

@@ -46,7 +46,12 @@ impl Store for AnyStore {
         }
     }
 
-    async fn rows_after(&self, key: PositionKey, after_item: u64, max_bytes: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+    async fn rows_after(
+        &self,
+        key: PositionKey,
+        after_item: u64,
+        max_bytes: usize,
+    ) -> Result<Vec<Vec<u8>>, StoreError> {
         match self {
             Self::Idb(store) => store.rows_after(key, after_item, max_bytes).await,
             Self::Memory(store) => store.rows_after(key, after_item, max_bytes).await,

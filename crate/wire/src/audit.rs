@@ -88,7 +88,11 @@ impl Canonical for AuditMagic {
     const MIN_BYTES: usize = 8;
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        if reader.array()? == Self::BYTES { Ok(Self) } else { Err(DecodeError::UnknownVersion) }
+        if reader.array()? == Self::BYTES {
+            Ok(Self)
+        } else {
+            Err(DecodeError::UnknownVersion)
+        }
     }
 
     fn encode(&self, writer: &mut Writer) {

@@ -37,7 +37,11 @@ object! {
 impl CheckpointReceipt {
     fn checked_record_count(&self) -> Option<u32> {
         let count = self.last_sequence.checked_sub(self.first_sequence)?.checked_add(1)?;
-        if count <= bound::MAX_BATCH_RECORDS { u32::try_from(count).ok() } else { None }
+        if count <= bound::MAX_BATCH_RECORDS {
+            u32::try_from(count).ok()
+        } else {
+            None
+        }
     }
 
     /// `record_count`: 1 to 65,536. Decoding refuses every other range, so the fallback is never taken.
@@ -92,8 +96,13 @@ pub fn check_siblings(bitmap: &Bytes32, siblings: &[Bytes32]) -> Result<(), Deco
     if set_bits(bitmap).count() != siblings.len() {
         return Err(DecodeError::ProofShape);
     }
-    let default = set_bits(bitmap).zip(siblings).any(|(depth, sibling)| *sibling == empty_subtree(u16::from(depth) + 1));
-    if default { Err(DecodeError::ProofShape) } else { Ok(()) }
+    let default =
+        set_bits(bitmap).zip(siblings).any(|(depth, sibling)| *sibling == empty_subtree(u16::from(depth) + 1));
+    if default {
+        Err(DecodeError::ProofShape)
+    } else {
+        Ok(())
+    }
 }
 
 object! {

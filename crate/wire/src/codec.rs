@@ -99,7 +99,11 @@ impl Canonical for VersionOne {
     const MIN_BYTES: usize = 1;
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        if u8::decode(reader)? == 1 { Ok(Self) } else { Err(DecodeError::UnknownVersion) }
+        if u8::decode(reader)? == 1 {
+            Ok(Self)
+        } else {
+            Err(DecodeError::UnknownVersion)
+        }
     }
 
     fn encode(&self, writer: &mut Writer) {
@@ -115,7 +119,11 @@ impl Canonical for ProviderEpoch {
     const MIN_BYTES: usize = 8;
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        if u64::decode(reader)? == 0 { Ok(Self) } else { Err(DecodeError::NonzeroProviderEpoch) }
+        if u64::decode(reader)? == 0 {
+            Ok(Self)
+        } else {
+            Err(DecodeError::NonzeroProviderEpoch)
+        }
     }
 
     fn encode(&self, writer: &mut Writer) {
@@ -141,7 +149,11 @@ impl core::fmt::Display for OverBound {
 impl core::error::Error for OverBound {}
 
 const fn within(length: usize, bound: usize) -> Result<(), OverBound> {
-    if length <= bound { Ok(()) } else { Err(OverBound { length, bound }) }
+    if length <= bound {
+        Ok(())
+    } else {
+        Err(OverBound { length, bound })
+    }
 }
 
 /// A vector of at most `MAX` elements: `u32` count, then each element.

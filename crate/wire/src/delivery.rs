@@ -62,7 +62,9 @@ impl RecordDelivery {
         };
         match (&self.record_id, &self.append_receipt, &self.durable_watermark) {
             (RecordId::Standard(id), Some(receipt), None) => Ok(DeliveryOf::Standard { id: *id, receipt, lease }),
-            (RecordId::Fast(id), None, Some(watermark)) if lease.is_none() => Ok(DeliveryOf::Fast { id: *id, watermark }),
+            (RecordId::Fast(id), None, Some(watermark)) if lease.is_none() => {
+                Ok(DeliveryOf::Fast { id: *id, watermark })
+            }
             _ => Err(DecodeError::DeliveryShape),
         }
     }

@@ -24,8 +24,15 @@ pub enum Verb {
 
 impl Verb {
     /// Every verb, ascending by bit.
-    pub const ALL: [Self; 7] =
-        [Self::Append, Self::Consume, Self::Acknowledge, Self::Replay, Self::GroupAdmin, Self::Redrive, Self::LaneAdmin];
+    pub const ALL: [Self; 7] = [
+        Self::Append,
+        Self::Consume,
+        Self::Acknowledge,
+        Self::Replay,
+        Self::GroupAdmin,
+        Self::Redrive,
+        Self::LaneAdmin,
+    ];
 
     /// The mask of this verb's bit.
     pub const fn mask(self) -> u16 {

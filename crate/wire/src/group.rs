@@ -224,8 +224,8 @@ impl DeliveryResultState {
     }
 
     fn options_fit_action(&self) -> bool {
-        use DeliveryStateAction as Action;
         use option::{AVAILABLE, HOLDER, ISSUED, LEASE, LEASE_EXPIRES, REASON, SUCCESSOR, TERMINAL, TERMINAL_EXPIRES};
+        use DeliveryStateAction as Action;
         let present = self.present_options();
         let attempted = self.attempt != 0;
         match self.action {
@@ -319,5 +319,9 @@ object! {
 /// # Errors
 /// [`DecodeError::StateDigest`].
 pub(crate) fn check_state_digest(receipt: &DeliveryStateReceipt, digest: Bytes32) -> Result<(), DecodeError> {
-    if receipt.resulting_state_digest == digest { Ok(()) } else { Err(DecodeError::StateDigest) }
+    if receipt.resulting_state_digest == digest {
+        Ok(())
+    } else {
+        Err(DecodeError::StateDigest)
+    }
 }

@@ -53,6 +53,10 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// [`DecodeError::TrailingBytes`] when anything is left.
     pub const fn finish(self) -> Result<(), DecodeError> {
-        if self.rest.is_empty() { Ok(()) } else { Err(DecodeError::TrailingBytes) }
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(DecodeError::TrailingBytes)
+        }
     }
 }

@@ -118,7 +118,11 @@ impl ResponseBody {
     fn check_method(&self) -> Result<(), DecodeError> {
         use DeliveryStateAction as Action;
         let action_is = |carried: Action, expected: Action| {
-            if carried == expected { Ok(()) } else { Err(DecodeError::MethodMismatch) }
+            if carried == expected {
+                Ok(())
+            } else {
+                Err(DecodeError::MethodMismatch)
+            }
         };
         match self {
             Self::CreateLane(body) => check_lane_mutation(body, RecordKind::LaneCreated, LaneStatus::Active),
@@ -151,7 +155,11 @@ fn check_lane_mutation(body: &LaneMutation, kind: RecordKind, status: LaneStatus
         && receipt.kind == kind
         && lane.status == status
         && !lane.lane_id.is_zero();
-    if same { Ok(()) } else { Err(DecodeError::IdentityMismatch) }
+    if same {
+        Ok(())
+    } else {
+        Err(DecodeError::IdentityMismatch)
+    }
 }
 
 object! {

@@ -24,7 +24,11 @@ fn main() -> ExitCode {
     if !json {
         println!("{}", counts.summary());
     }
-    if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if counts.failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 fn print_report(report: &Report, json: bool, counts: &mut Counts) {

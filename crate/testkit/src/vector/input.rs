@@ -55,7 +55,11 @@ impl<'a> Input<'a> {
     /// # Errors
     /// Those of `read`.
     pub fn optional<T>(self, read: impl FnOnce(Self) -> Result<T, Refused>) -> Result<Option<T>, Refused> {
-        if self.is_null() { Ok(None) } else { read(self).map(Some) }
+        if self.is_null() {
+            Ok(None)
+        } else {
+            read(self).map(Some)
+        }
     }
 
     fn malformed<T>(self, wanted: &str) -> Result<T, Refused> {

@@ -224,7 +224,8 @@ fn decode_item<'a>(reader: &mut Reader<'a>) -> Result<Item<'a>, Cut> {
             take_exactly(reader, total, length, 0).map(Item::ServerFrame)
         }
         3 => {
-            let (manifest, receipt) = (Canonical::decode(reader).map_err(cut)?, Canonical::decode(reader).map_err(cut)?);
+            let (manifest, receipt) =
+                (Canonical::decode(reader).map_err(cut)?, Canonical::decode(reader).map_err(cut)?);
             let length = reader.length(bound::MAX_AUDIT_SNAPSHOT_BYTES).map_err(cut)?;
             let bytes = take_exactly(reader, total, length, SigningPublicKey::MIN_BYTES)?;
             let application_key = Canonical::decode(reader).map_err(cut)?;

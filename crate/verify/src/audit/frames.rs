@@ -147,7 +147,9 @@ impl Judge {
     fn error(&mut self, item: usize, error: &CbqsError) {
         let Some(at) = error.subscription_id.and_then(|id| self.by_id.get(&id).copied()) else { return };
         let Self { subscriptions, provenance, .. } = self;
-        let Some(subscription) = subscriptions.get(at).filter(|subscription| subscription.verifier.is_some()) else { return };
+        let Some(subscription) = subscriptions.get(at).filter(|subscription| subscription.verifier.is_some()) else {
+            return;
+        };
         let judged = if error.code == CURSOR_TOO_OLD {
             cursor_too_old(item, &subscription.request, &error.details, provenance)
         } else {

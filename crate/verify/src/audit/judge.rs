@@ -84,7 +84,8 @@ impl Judge {
 
     /// A chain read that contradicts what is known is a finding, and not used.
     pub fn chain_read(&mut self, read: BrokerState) {
-        let shape = read.stream.as_ref().map(|stream| StreamShape { purpose: stream.purpose, encrypted: stream.encrypted });
+        let shape =
+            read.stream.as_ref().map(|stream| StreamShape { purpose: stream.purpose, encrypted: stream.encrypted });
         match self.provenance.chain.add(read) {
             Ok(()) => self.shape = self.shape.or(shape),
             Err(error) => self.findings.push(Finding { item: None, refusal: error.into() }),

@@ -60,12 +60,12 @@ impl Judge {
             ResponseBody::CreateLane(lane) | ResponseBody::CloseLane(lane) => {
                 self.provenance.authenticate(item, &lane.receipt).map(|_| ()).map_err(Refusal::from)
             }
-            ResponseBody::CreateGroup(update) | ResponseBody::UpdateGroup(update) | ResponseBody::DeleteGroup(update) => {
-                match self.is_followed(&update.receipt) {
-                    true => return self.group_state(item, update),
-                    false => self.provenance.authenticate(item, &update.receipt).map(|_| ()).map_err(Refusal::from),
-                }
-            }
+            ResponseBody::CreateGroup(update)
+            | ResponseBody::UpdateGroup(update)
+            | ResponseBody::DeleteGroup(update) => match self.is_followed(&update.receipt) {
+                true => return self.group_state(item, update),
+                false => self.provenance.authenticate(item, &update.receipt).map(|_| ()).map_err(Refusal::from),
+            },
             ResponseBody::Ack(update)
             | ResponseBody::Nack(update)
             | ResponseBody::Extend(update)

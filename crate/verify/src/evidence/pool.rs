@@ -151,9 +151,10 @@ impl EvidencePool {
     }
 
     pub(super) fn insert_claim(&mut self, item: usize, claim: Claim) -> Vec<(Contradiction, usize)> {
-        let known = self.digests.list(&cut(&claim.digest)).any(|number| {
-            self.claim(number).is_some_and(|earlier| earlier.digest == claim.digest)
-        });
+        let known = self
+            .digests
+            .list(&cut(&claim.digest))
+            .any(|number| self.claim(number).is_some_and(|earlier| earlier.digest == claim.digest));
         // Four billion objects do not fit any memory; were they to, the rest would go unindexed rather than wrap.
         let (false, Ok(number)) = (known, u32::try_from(self.entries.len())) else { return Vec::new() };
         let mut found = Found::default();
@@ -243,7 +244,8 @@ impl EvidencePool {
         }
 
         let code = Contradiction::AnchorContradictsReceipt;
-        let floors = checkpoint.last.checked_add(1).map(|floor| self.anchor_floors.list(&(AnchorScope::Fast(epoch), floor)));
+        let floors =
+            checkpoint.last.checked_add(1).map(|floor| self.anchor_floors.list(&(AnchorScope::Fast(epoch), floor)));
         found.offer(code, self.earliest(claim, code, floors.into_iter().flatten()));
     }
 

@@ -116,7 +116,11 @@ impl<R> OpenBatch<R> {
     pub fn check_inside(&self, receipt: &CheckpointReceipt) -> Result<(), VerifyError> {
         let inside = self.is_empty()
             || (receipt.first_sequence <= self.first_sequence && self.last_sequence <= receipt.last_sequence);
-        if inside { Ok(()) } else { Err(VerifyError::RecordOutsideBatch) }
+        if inside {
+            Ok(())
+        } else {
+            Err(VerifyError::RecordOutsideBatch)
+        }
     }
 
     /// `ScopedProofs`: every proof folds to one root inside the signed one, and every lane in scope is exactly what was
@@ -147,9 +151,11 @@ impl<R> OpenBatch<R> {
         if u32::try_from(self.records.len()) != Ok(receipt.record_count()) {
             return Err(VerifyError::BatchIncomplete);
         }
-        let map = SparseMap::new(self.lanes.iter().filter_map(|(lane_id, lane)| {
-            Some((*lane_id, lane_payload_digest(lane_id, &lane.payload()?)))
-        }));
+        let map = SparseMap::new(
+            self.lanes
+                .iter()
+                .filter_map(|(lane_id, lane)| Some((*lane_id, lane_payload_digest(lane_id, &lane.payload()?)))),
+        );
         let root = map.root();
         check_range_root(receipt, &root)?;
         Ok(root)
@@ -193,7 +199,8 @@ fn candidate_root(proofs: &[LaneProof]) -> Result<Bytes32, VerifyError> {
     let mut candidate = None;
     for proof in proofs {
         let leaf = proof.payload.as_ref().map(|payload| lane_payload_digest(&proof.lane_id, payload));
-        let root = folder.fold(&Proof { key: &proof.lane_id, leaf, bitmap: &proof.bitmap, siblings: &proof.siblings })?;
+        let root =
+            folder.fold(&Proof { key: &proof.lane_id, leaf, bitmap: &proof.bitmap, siblings: &proof.siblings })?;
         if *candidate.get_or_insert(root) != root {
             return Err(VerifyError::ProofDisagreement);
         }
@@ -212,7 +219,11 @@ fn check_range_root(receipt: &CheckpointReceipt, lane_map_root: &Bytes32) -> Res
         receipt.record_count(),
         lane_map_root,
     );
-    if recomputed == receipt.ordered_range_root { Ok(()) } else { Err(VerifyError::RangeRoot) }
+    if recomputed == receipt.ordered_range_root {
+        Ok(())
+    } else {
+        Err(VerifyError::RangeRoot)
+    }
 }
 
 fn check_lane(committed: Option<&LanePayload>, received: Option<&OpenLane>) -> Result<(), VerifyError> {
@@ -224,10 +235,16 @@ fn check_lane(committed: Option<&LanePayload>, received: Option<&OpenLane>) -> R
     if payload(received) != Ok(committed.lane_record_count) {
         return Err(VerifyError::LaneCount);
     }
-    if (received.first_sequence, received.last_sequence) != (committed.lane_first_sequence, committed.lane_last_sequence) {
+    if (received.first_sequence, received.last_sequence)
+        != (committed.lane_first_sequence, committed.lane_last_sequence)
+    {
         return Err(VerifyError::LaneRange);
     }
-    if merkle_root(received.leaves.clone()) == Some(committed.lane_sub_root) { Ok(()) } else { Err(VerifyError::LaneRoot) }
+    if merkle_root(received.leaves.clone()) == Some(committed.lane_sub_root) {
+        Ok(())
+    } else {
+        Err(VerifyError::LaneRoot)
+    }
 }
 
 /// A closed batch: a signed checkpoint that follows our history, and exactly the records that it commits for us.

@@ -165,9 +165,7 @@ impl<R> FastSubscription<R> {
         self.batch.check_inside(&receipt)?;
         let (lane_map_root, assurance) = match &self.config.verification {
             Verification::None(_) => return Err(ProtocolViolation::UnexpectedCheckpoint.into()),
-            Verification::ScopedProofs(_) => {
-                (self.batch.reconcile_lanes(&receipt, lanes)?, Assurance::LaneSet)
-            }
+            Verification::ScopedProofs(_) => (self.batch.reconcile_lanes(&receipt, lanes)?, Assurance::LaneSet),
             Verification::FullStream => (self.batch.reconcile_full(&receipt)?, Assurance::FullBatch),
         };
         self.state = FastState {
@@ -201,7 +199,11 @@ impl<R> FastSubscription<R> {
     /// # Errors
     /// [`ProtocolViolation::TransitionMidBatch`].
     pub(crate) const fn admit_transition(&self) -> Result<(), ProtocolViolation> {
-        if self.batch.is_empty() { Ok(()) } else { Err(ProtocolViolation::TransitionMidBatch) }
+        if self.batch.is_empty() {
+            Ok(())
+        } else {
+            Err(ProtocolViolation::TransitionMidBatch)
+        }
     }
 
     /// Adopts an authentic transition.
@@ -222,7 +224,11 @@ impl<R> FastSubscription<R> {
     }
 
     fn check_subscription(&self, subscription_id: &Bytes32) -> Result<(), ProtocolViolation> {
-        if *subscription_id == self.config.subscription_id { Ok(()) } else { Err(ProtocolViolation::UnknownSubscription) }
+        if *subscription_id == self.config.subscription_id {
+            Ok(())
+        } else {
+            Err(ProtocolViolation::UnknownSubscription)
+        }
     }
 
     /// The lineage in force: the adopted one, or that of what already waits.
@@ -241,7 +247,11 @@ impl<R> FastSubscription<R> {
     fn check_order(&self, sequence: u64) -> Result<(), ProtocolViolation> {
         let above_waiting = self.batch.last_sequence().is_none_or(|last| sequence > last);
         let above_covered = self.state.next_sequence.is_none_or(|next| sequence >= next);
-        if above_waiting && above_covered { Ok(()) } else { Err(ProtocolViolation::RecordOrder) }
+        if above_waiting && above_covered {
+            Ok(())
+        } else {
+            Err(ProtocolViolation::RecordOrder)
+        }
     }
 
     fn covers(&self, lane_id: &Bytes32) -> bool {
@@ -250,7 +260,11 @@ impl<R> FastSubscription<R> {
 
     fn check_watermark(&self, watermark: &DurableWatermark) -> Result<(), ProtocolViolation> {
         let is_genesis = watermark.checkpoint_anchor == self.checkpoint_genesis;
-        if watermark.last_durable_sequence.is_none() == is_genesis { Ok(()) } else { Err(ProtocolViolation::WatermarkAnchor) }
+        if watermark.last_durable_sequence.is_none() == is_genesis {
+            Ok(())
+        } else {
+            Err(ProtocolViolation::WatermarkAnchor)
+        }
     }
 
     /// Exactly the lanes of the scope, ascending: a missing one is a withheld one, an extra one discloses another lane.
@@ -266,7 +280,11 @@ impl<R> FastSubscription<R> {
         if proofs.iter().any(|proof| scope.binary_search(&proof.lane_id).is_err()) {
             return Err(ProtocolViolation::CoverageExtraneous);
         }
-        if proofs.len() == scope.len() { Ok(()) } else { Err(ProtocolViolation::CoverageMissing) }
+        if proofs.len() == scope.len() {
+            Ok(())
+        } else {
+            Err(ProtocolViolation::CoverageMissing)
+        }
     }
 
     fn check_link(&self, receipt: &Verified<CheckpointReceipt>) -> Result<(), VerifyError> {

@@ -55,7 +55,11 @@ fn check_lineage(transition: &BrokerEpochTransition, state: Option<&FastState>) 
                 && state.is_some_and(|state| state.broker_epoch.is_none_or(|adopted| adopted == previous))
         }
     };
-    if follows { Ok(()) } else { Err(VerifyError::TransitionLineage) }
+    if follows {
+        Ok(())
+    } else {
+        Err(VerifyError::TransitionLineage)
+    }
 }
 
 fn check_checkpoint(transition: &BrokerEpochTransition, state: Option<&FastState>) -> Result<(), VerifyError> {
@@ -68,5 +72,9 @@ fn check_checkpoint(transition: &BrokerEpochTransition, state: Option<&FastState
         (Some(_), None) => None,
     };
     let holds = is_genesis == claimed.1.is_none() && known.is_none_or(|known| known == claimed);
-    if holds { Ok(()) } else { Err(VerifyError::TransitionCheckpoint) }
+    if holds {
+        Ok(())
+    } else {
+        Err(VerifyError::TransitionCheckpoint)
+    }
 }

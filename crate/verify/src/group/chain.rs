@@ -3,9 +3,7 @@
 use alloc::collections::BTreeMap;
 
 use remuda_wire::context::SigningContext;
-use remuda_wire::group::{
-    DeliveryResultState, DeliveryStateAction, DeliveryStateReceipt, GroupConfig, GroupStart,
-};
+use remuda_wire::group::{DeliveryResultState, DeliveryStateAction, DeliveryStateReceipt, GroupConfig, GroupStart};
 use remuda_wire::preimage::{group_genesis, initial_delivery_cycle_id, lease_id, redrive_delivery_cycle_id, GroupKey};
 use remuda_wire::verdict::{ProtocolViolation, VerifyError};
 use remuda_wire::Bytes32;
@@ -184,7 +182,11 @@ impl GroupChain {
         if receipt.digest() == self.tail {
             return Ok(true);
         }
-        if receipt.previous_group_receipt == self.tail { Ok(false) } else { Err(VerifyError::GroupChain) }
+        if receipt.previous_group_receipt == self.tail {
+            Ok(false)
+        } else {
+            Err(VerifyError::GroupChain)
+        }
     }
 
     fn judge_mutation(
@@ -197,9 +199,8 @@ impl GroupChain {
             return Ok(Step { receipt: digest, change: Change::Repeat });
         }
         let existence = match (self.existence, receipt.action) {
-            (Existence::Absent, DeliveryStateAction::GroupCreate) | (Existence::Alive, DeliveryStateAction::GroupUpdate) => {
-                Existence::Alive
-            }
+            (Existence::Absent, DeliveryStateAction::GroupCreate)
+            | (Existence::Alive, DeliveryStateAction::GroupUpdate) => Existence::Alive,
             (Existence::Alive, DeliveryStateAction::GroupDelete) => Existence::Deleted,
             _ => return Err(VerifyError::GroupLifecycle),
         };
@@ -260,7 +261,11 @@ impl GroupChain {
         let successor_derives = state.successor_cycle_id.is_none_or(|successor| {
             successor == redrive_delivery_cycle_id(&key, record_id, cycle_id, &receipt.previous_group_receipt)
         });
-        if cycle_derives && lease_derives && successor_derives { Ok(is_initial) } else { Err(VerifyError::DerivedId) }
+        if cycle_derives && lease_derives && successor_derives {
+            Ok(is_initial)
+        } else {
+            Err(VerifyError::DerivedId)
+        }
     }
 
     /// The cycle's own position, and the one that this update takes: of a redrive it is the successor's.
@@ -273,7 +278,10 @@ impl GroupChain {
         let named = state.group_queue_sequence;
         if state.successor_cycle_id.is_some() {
             self.queue.check_tail(named)?;
-            return Ok((known.and_then(|cycle| cycle.queue_sequence), Some(Taken { position: named, initial_of: None })));
+            return Ok((
+                known.and_then(|cycle| cycle.queue_sequence),
+                Some(Taken { position: named, initial_of: None }),
+            ));
         }
         match (known.and_then(|cycle| cycle.queue_sequence), initial_of) {
             (Some(position), _) if position == named => return Ok((Some(named), None)),

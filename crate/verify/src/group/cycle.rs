@@ -37,7 +37,11 @@ impl Phase {
     /// # Errors
     /// [`VerifyError::DeliveryLifecycle`].
     pub fn after(self, state: &DeliveryResultState) -> Result<Self, VerifyError> {
-        if self.allows(state) { outcome(state) } else { Err(VerifyError::DeliveryLifecycle) }
+        if self.allows(state) {
+            outcome(state)
+        } else {
+            Err(VerifyError::DeliveryLifecycle)
+        }
     }
 
     fn allows(self, state: &DeliveryResultState) -> bool {

@@ -18,7 +18,11 @@ impl Queue {
     /// # Errors
     /// [`VerifyError::QueueSequence`].
     pub fn check_free(&self, position: u64) -> Result<(), VerifyError> {
-        if self.taken.contains(&position) { Err(VerifyError::QueueSequence) } else { Ok(()) }
+        if self.taken.contains(&position) {
+            Err(VerifyError::QueueSequence)
+        } else {
+            Ok(())
+        }
     }
 
     /// A free position that keeps initial cycles in record order. Their first receipts need not come in that order.
@@ -29,7 +33,11 @@ impl Queue {
         self.check_free(position)?;
         let before = self.initial.range(..record_sequence).next_back().is_none_or(|(_, before)| *before < position);
         let after = self.initial.range(record_sequence..).next().is_none_or(|(_, after)| position < *after);
-        if before && after { Ok(()) } else { Err(VerifyError::QueueSequence) }
+        if before && after {
+            Ok(())
+        } else {
+            Err(VerifyError::QueueSequence)
+        }
     }
 
     /// A position above every one seen: a successor enters at the tail.
@@ -37,7 +45,11 @@ impl Queue {
     /// # Errors
     /// [`VerifyError::QueueSequence`].
     pub fn check_tail(&self, position: u64) -> Result<(), VerifyError> {
-        if self.taken.last().is_none_or(|last| position > *last) { Ok(()) } else { Err(VerifyError::QueueSequence) }
+        if self.taken.last().is_none_or(|last| position > *last) {
+            Ok(())
+        } else {
+            Err(VerifyError::QueueSequence)
+        }
     }
 
     /// Takes a position that was checked.

@@ -78,15 +78,14 @@ impl Broker {
         Self { name, key, tail, cycles: Vec::new(), next_position: 1, next_record: 0, links: Vec::new() }
     }
 
-    fn commit(
-        &mut self,
-        action: DeliveryStateAction,
-        state: Option<DeliveryResultState>,
-        config: Option<GroupConfig>,
-    ) {
+    fn commit(&mut self, action: DeliveryStateAction, state: Option<DeliveryResultState>, config: Option<GroupConfig>) {
         let GroupName { context, stream_id, lane_id, group_id } = self.name.clone();
         let mut receipt = DeliveryStateReceipt {
-            served_at: FinalizedView { chain_instance_id: context.chain_instance_id, height: 1, block_hash: Bytes32::ZERO },
+            served_at: FinalizedView {
+                chain_instance_id: context.chain_instance_id,
+                height: 1,
+                block_hash: Bytes32::ZERO,
+            },
             context,
             stream_id,
             lane_id,
@@ -159,7 +158,16 @@ impl Broker {
         let position = self.next_position;
         self.next_position += 1;
         let (lease, expired) = (None, None);
-        self.cycles.push(Cycle { record_id, id, position, attempts: 0, lease, expired, terminal: false, redriven: false });
+        self.cycles.push(Cycle {
+            record_id,
+            id,
+            position,
+            attempts: 0,
+            lease,
+            expired,
+            terminal: false,
+            redriven: false,
+        });
     }
 
     fn act(&mut self, random: &mut Random) {
@@ -169,7 +177,12 @@ impl Broker {
         if self.cycles[at].terminal {
             if !self.cycles[at].redriven {
                 let mut state = self.state(at, Action::Redrive, None);
-                let id = redrive_delivery_cycle_id(&group_key(&self.name), &state.record_id, &state.delivery_cycle_id, &self.tail);
+                let id = redrive_delivery_cycle_id(
+                    &group_key(&self.name),
+                    &state.record_id,
+                    &state.delivery_cycle_id,
+                    &self.tail,
+                );
                 (state.successor_cycle_id, state.group_queue_sequence) = (Some(id), self.next_position);
                 self.cycles[at].redriven = true;
                 self.push(state.record_id, id);
@@ -220,7 +233,9 @@ impl Broker {
         for _ in 0..steps {
             match random.below(6) {
                 0 => broker.enqueue(),
-                1 if random.below(4) == 0 => broker.commit(DeliveryStateAction::GroupUpdate, None, Some(broker.config())),
+                1 if random.below(4) == 0 => {
+                    broker.commit(DeliveryStateAction::GroupUpdate, None, Some(broker.config()))
+                }
                 _ => broker.act(random),
             }
         }

@@ -169,7 +169,9 @@ impl Client {
             lane_id: digest(&text(&record, "lane")?, "lane")?,
             client_message_id: match optional_text(&record, "messageId")? {
                 Some(id) => digest(&id, "messageId")?,
-                None => Bytes32(random_bytes().map_err(|_| bad_argument("without randomness a `messageId` is needed"))?),
+                None => {
+                    Bytes32(random_bytes().map_err(|_| bad_argument("without randomness a `messageId` is needed"))?)
+                }
             },
             client_created_at_ms: now_ms(),
             expires_at_ms: match member(&record, "expiresAtMs") {

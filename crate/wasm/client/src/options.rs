@@ -21,7 +21,11 @@ pub fn text(options: &JsValue, name: &str) -> Result<String, JsValue> {
 /// A text member that may be absent.
 pub fn optional_text(options: &JsValue, name: &str) -> Result<Option<String>, JsValue> {
     let value = member(options, name);
-    if value.is_undefined() || value.is_null() { Ok(None) } else { text(options, name).map(Some) }
+    if value.is_undefined() || value.is_null() {
+        Ok(None)
+    } else {
+        text(options, name).map(Some)
+    }
 }
 
 /// A bool member; absent is false.

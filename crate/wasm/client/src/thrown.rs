@@ -11,7 +11,12 @@ use crate::object::{time_ms, Builder, ToJs};
 /// The `Error` object of a failure.
 pub fn thrown(failure: &Failure) -> JsValue {
     let error = Error::new(&format!("{}: {}", failure.code, failure.meaning));
-    let members = [("code", failure.code.as_str()), ("remedy", failure.remedy.name()), ("rule", &failure.rule), ("meaning", &failure.meaning)];
+    let members = [
+        ("code", failure.code.as_str()),
+        ("remedy", failure.remedy.name()),
+        ("rule", &failure.rule),
+        ("meaning", &failure.meaning),
+    ];
     for (name, value) in members {
         // Setting a member of an error of our own cannot fail.
         drop(Reflect::set(&error, &name.to_js(), &value.to_js()));

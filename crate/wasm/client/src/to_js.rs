@@ -6,8 +6,8 @@ use remuda_position::{
     Anchor, Boundary, ItemAssurance, PositionKey, StoredItem, StoredItemBody, StoredRecord, StoredTransition,
 };
 use remuda_verify::fast::Assurance;
-use remuda_wire::response::AppendResult;
 use remuda_wire::record::RecordId;
+use remuda_wire::response::AppendResult;
 use remuda_wire::transition::TransitionKind;
 use wasm_bindgen::JsValue;
 
@@ -114,7 +114,10 @@ fn subscription(key: PositionKey, subscription: &Subscription) -> JsValue {
         .with("verifiedRecords", &records)
         .with("verifiedBatches", &batches)
         .with("durableWatermark", &subscription.watermark())
-        .with_value("failure", &subscription.failure().map_or(JsValue::NULL, |(failure, at_ms)| failure_object(failure, at_ms)))
+        .with_value(
+            "failure",
+            &subscription.failure().map_or(JsValue::NULL, |(failure, at_ms)| failure_object(failure, at_ms)),
+        )
         .build()
 }
 
@@ -163,10 +166,13 @@ pub fn event(event: &Event) -> Option<JsValue> {
             .with("laneMapRoot", lane_map_root)
             .with("servedAtHeight", served_at_height)
             .with_value("committedAtMs", &time_ms(*committed_at_ms))
-            .with("assurance", match assurance {
-                Assurance::LaneSet => "lane-set",
-                Assurance::FullBatch => "full-batch",
-            })
+            .with(
+                "assurance",
+                match assurance {
+                    Assurance::LaneSet => "lane-set",
+                    Assurance::FullBatch => "full-batch",
+                },
+            )
             .with("lastItem", last_item),
         Event::Transition { key, kind, from_epoch, to_epoch, discarded, last_item } => Builder::new()
             .with("type", "transition")

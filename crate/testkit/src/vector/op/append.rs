@@ -37,10 +37,8 @@ pub fn append_chain(input: &Input<'_>) -> Answer {
 fn state(input: &Input<'_>) -> Result<StandardState, Refused> {
     let tails = input.at("lane_tails");
     let tails = tails.json().as_object().ok_or_else(|| Refused::Malformed("lane_tails is no object".into()))?;
-    let lane_tails: Result<BTreeMap<Bytes32, Bytes32>, Refused> = tails
-        .iter()
-        .map(|(lane, tail)| Ok((Input::new(&json!(lane)).digest()?, Input::new(tail).digest()?)))
-        .collect();
+    let lane_tails: Result<BTreeMap<Bytes32, Bytes32>, Refused> =
+        tails.iter().map(|(lane, tail)| Ok((Input::new(&json!(lane)).digest()?, Input::new(tail).digest()?))).collect();
     Ok(StandardState {
         global_tail: input.at("global_tail").optional(|tail| tail.digest())?,
         last_sequence: input.at("last_sequence").optional(|last| last.u64())?,

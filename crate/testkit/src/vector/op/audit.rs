@@ -8,8 +8,8 @@ use crate::vector::Answer;
 
 /// A whole audit file, judged at once and again byte by byte: both must answer the same.
 pub fn audit(input: &Input<'_>) -> Answer {
-    let file = decode_base64(input.at("file").text()?)
-        .ok_or_else(|| Refused::Malformed("the file is not base64".into()))?;
+    let file =
+        decode_base64(input.at("file").text()?).ok_or_else(|| Refused::Malformed("the file is not base64".into()))?;
     let report = audit_file(&file).to_json();
     let mut auditor = Auditor::new();
     file.chunks(1).for_each(|chunk| auditor.push(chunk));

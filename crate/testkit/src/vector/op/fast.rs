@@ -2,7 +2,7 @@
 
 use remuda_verify::authentic::{Authority, OneKey};
 use remuda_verify::fast::{
-    AdoptedTransition, FastState, FastSubscription, FastSubscriptionConfig, VerifiedBatch, Verification,
+    AdoptedTransition, FastState, FastSubscription, FastSubscriptionConfig, Verification, VerifiedBatch,
 };
 use remuda_verify::signature::PublicKey;
 use remuda_wire::frame::{ServerFrame, ServerMessage};

@@ -4,7 +4,7 @@ mod append;
 pub mod audit;
 mod chain;
 mod common;
-mod decode;
+pub mod decode;
 mod endpoint;
 mod evidence;
 mod fast;
@@ -14,15 +14,11 @@ mod keys;
 mod preimage;
 mod recipe;
 mod response;
+mod retention;
+mod session;
 mod signature;
 mod snapshot;
 mod tree;
-mod session;
-mod append;
-mod common;
-mod evidence;
-mod group;
-mod retention;
 
 use super::input::Input;
 use super::Answer;
@@ -53,8 +49,6 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("checkpoint_full", fast::checkpoint_full),
     ("transition", fast::transition),
     ("chain_read", chain::chain_read),
-    ("handshake", session::handshake),
-    ("credit", session::credit),
     ("endpoint", endpoint::endpoint),
     ("grant", grant::grant),
     ("key_batch", keys::key_batch),
@@ -62,12 +56,10 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("aead_open", keys::aead_open),
     ("open_subscription", grant::open_subscription),
     ("snapshot", snapshot::snapshot),
+    ("handshake", session::handshake),
+    ("credit", session::credit),
     ("response", response::response),
     ("group_config", response::group_config),
-    ("cursor_too_old", retention::cursor_too_old),
-    ("evidence_pair", evidence::pair),
-    ("group_chain", group::group_chain),
-    ("retention_pair", evidence::pair),
 ];
 
 /// The operation called `name`.

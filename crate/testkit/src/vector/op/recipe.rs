@@ -49,7 +49,11 @@ impl Recipe {
         Ok(sequences.filter_map(move |sequence| {
             let lane_id = self.lanes[usize::try_from(sequence % lane_count).ok()?];
             let included = self.only.as_ref().is_none_or(|only| only.contains(&lane_id));
-            if included { self.delivery(sequence, lane_id) } else { None }
+            if included {
+                self.delivery(sequence, lane_id)
+            } else {
+                None
+            }
         }))
     }
 
