@@ -11,7 +11,7 @@ const KILLS = 10;
 const LIVES_MS = 2_500;
 
 test("the browser is killed ten times: nothing lost, nothing repeated", async ({ provide, watch }) => {
-  test.setTimeout(240_000);
+  test.setTimeout(300_000);
   const seed = Number(process.env["REMUDA_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
   console.log(`kill -9 of the browser, REMUDA_SEED=${seed}`);
   const random = randomness(seed);
