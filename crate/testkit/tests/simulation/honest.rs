@@ -23,6 +23,8 @@ fn every_durable_record_arrives_once_in_order() {
             appended.push(world.append(client, lanes[round % 6]));
             world.run_for(50).await;
         }
+        assert!(world.run_until(20_000, |world| world.caught_up(client)).await, "caught up");
+        world.run_for(200).await;
         assert!(world.run_until(5_000, |world| world.caught_up(client)).await, "caught up");
         let (context, stream_id) = (world.provider.context(), world.provider.stream_id());
         for spec in [scoped, SubscriptionSpec::FullStream] {

@@ -9,7 +9,6 @@ use remuda_client::ChainReadError;
 use remuda_dev_provider::broker::application_header;
 use remuda_dev_provider::demo;
 use remuda_dev_provider::http::Site;
-use remuda_dev_provider::lie::Lie;
 use remuda_dev_provider::server::site;
 use remuda_dev_provider::settings::Settings;
 use remuda_dev_provider::store::{Store, StoredRecord};
@@ -98,11 +97,6 @@ impl Provider {
         self.running.is_some()
     }
 
-    /// Tells these lies from the next start on.
-    pub fn set_lies(&mut self, lies: Vec<Lie>) {
-        self.settings.lies = lies;
-    }
-
     /// Answers one body that arrives after `there`. The future ends with the connection when the provider is killed.
     pub fn answer_after(
         &mut self,
@@ -144,12 +138,19 @@ impl Provider {
 
     /// Takes one record of another writer.
     pub async fn write(&self, lane: Bytes32, number: u64) {
+        self.write_sized(lane, number, 0).await;
+    }
+
+    /// Takes one record of at least `bytes`.
+    pub async fn write_sized(&self, lane: Bytes32, number: u64, bytes: usize) {
         let Some(running) = &self.running else { return };
         let broker = &running.site.exchange.broker;
         let id = keccak256(&number.to_be_bytes());
+        let mut payload = format!("record {number}").into_bytes();
+        payload.resize(payload.len().max(bytes), b' ');
         let record = StoredRecord {
             header: application_header(&self.stream_id(), &lane, &id, self.clock.now_ms()),
-            payload: Bytes::new(format!("record {number}").into_bytes()).expect("short"),
+            payload: Bytes::new(payload).expect("short"),
         };
         broker.append(record).await.expect("an open broker");
     }

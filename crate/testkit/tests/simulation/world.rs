@@ -126,8 +126,10 @@ pub struct Client {
     idle_wakes: u32,
     /// Outstanding commits, of which an honest engine has one.
     commits: u32,
-    /// The most that its queue held, in bytes of bodies.
+    /// Exchanges that it began.
     pub posts: u64,
+    /// Bytes of the bodies that it was given.
+    pub received: usize,
 }
 
 /// Where a crash happens: at the nth storage step. Each commit has two: before it is kept, and after.
@@ -207,6 +209,7 @@ impl World {
             idle_wakes: 0,
             commits: 0,
             posts: 0,
+            received: 0,
         });
         let client = self.clients.len() - 1;
         self.begin(client);
@@ -289,6 +292,15 @@ impl World {
     pub async fn write(&mut self, lane_id: Bytes32) {
         let number = self.next_number();
         self.provider.write(lane_id, number).await;
+    }
+
+    /// `count` records of 256 KiB each.
+    pub async fn write_large(&mut self, count: u64) {
+        let lane = self.provider.lanes()[0];
+        for _ in 0..count {
+            let number = self.next_number();
+            self.provider.write_sized(lane, number, 256 << 10).await;
+        }
     }
 
     /// `count` records of somebody else, on random lanes.
@@ -375,6 +387,7 @@ impl World {
                         if let Some(bend) = self.bend {
                             bend(&mut bytes);
                         }
+                        tab.received += bytes.len();
                         engine.handle_body(slot, post, &bytes, now_ms);
                     }
                     Err(error) => engine.handle_transport_error(slot, post, error, now_ms),
@@ -519,8 +532,12 @@ impl World {
         });
     }
 
-    /// Whether every subscription of `client` has everything that is durable.
+    /// Whether every append of `client` is settled and every subscription has everything that is durable.
     pub fn caught_up(&self, client: usize) -> bool {
+        let tab = &self.clients[client];
+        if tab.submitted.iter().any(|number| !tab.settled.contains_key(number)) {
+            return false;
+        }
         let head = self.provider.head();
         self.clients[client].engine.subscriptions().values().all(|it| it.boundary().point() == Some(head))
     }
