@@ -12,6 +12,7 @@ use remuda_wire::Bytes32;
 
 /// One frame for one subscription.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "as large as the frame that it is, for as long as it is judged")]
 pub(crate) enum Work {
     /// A record.
     Delivery(Rc<RecordDelivery>),
