@@ -1,4 +1,7 @@
 //! `remuda-testkit`: what tests share. Nothing shipped depends on it.
 
+pub mod bench;
 pub mod builder;
+pub mod edge_signature;
+pub mod random;
 pub mod vector;

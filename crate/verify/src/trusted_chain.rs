@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn one_height_has_one_block_even_where_the_stream_is_absent() {
         let stream_id = Bytes32([2; 32]);
-        let mut chain = TrustedChain::new(&CONTEXT, &stream_id);
+        let mut chain = TrustedChain::new(CONTEXT, stream_id);
         assert_eq!(chain.add(absent(7, 1)), Ok(()));
         assert_eq!(chain.add(absent(7, 1)), Ok(()));
         assert_eq!(chain.add(absent(7, 2)), Err(VerifyError::ChainInconsistent));
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_view_without_the_stream_resolves_no_key() {
         let stream_id = Bytes32([2; 32]);
-        let mut chain = TrustedChain::new(&CONTEXT, &stream_id);
+        let mut chain = TrustedChain::new(CONTEXT, stream_id);
         let read = absent(7, 1);
         let view = read.view.clone();
         chain.add(read).unwrap();
