@@ -36,7 +36,8 @@ export interface OpenOptions {
 /** Opens a database; touches no network before `run`. */
 export interface Client {
   run(): Promise<void>;
-  subscribe(spec: SubscriptionSpec): Promise<string>;
+  /** Throws, or rejects, when the spec is not possible. */
+  subscribe(spec: SubscriptionSpec): string | Promise<string>;
   unsubscribe(key: string): void;
   read(key: string, afterItem: bigint, maxBytes: number): Promise<Item[]>;
   boundary(key: string): Promise<Boundary | null>;

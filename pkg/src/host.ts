@@ -154,6 +154,8 @@ export class Host {
   async #open(options: WorkerOptions): Promise<Role> {
     if (this.#options) throw RemudaError.client("client/invalid-argument", "already open");
     this.#options = options;
+    // Until the network runs nothing is known but this.
+    if (options.storage === "memory") this.#ownStatus = { ...UNKNOWN, storage: "memory" };
     const { key, ...rest } = options;
     const factory = await this.#around.load();
     this.#client = await factory.open({
@@ -308,7 +310,7 @@ export class Host {
 
   /** Opens what another tab subscribes to. */
   #register(key: string, spec: SubscriptionSpec): void {
-    this.#inOrder(() => this.#opened().subscribe(spec)).catch((thrown) => this.#report(key, thrown));
+    this.#inOrder(async () => this.#opened().subscribe(spec)).catch((thrown) => this.#report(key, thrown));
   }
 
   // --- other tabs

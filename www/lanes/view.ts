@@ -66,15 +66,15 @@ export function drawChain(links: readonly Link[]): void {
   const drawn = links.map((link, index) => {
     const x = left + step * index;
     const next = links[index + 1];
-    const line = next && graphic("line", { x1: x, y1: 38, x2: x + step, y2: 38, "data-kind": next.kind });
-    const text = graphic("text", { x, y: 74 }, link.digest.slice(0, 6));
+    const line = next && graphic("line", { x1: x, y1: 24, x2: x + step, y2: 24, "data-kind": next.kind });
+    const text = graphic("text", { x, y: 54 }, link.digest.slice(0, 6));
     if (link.kind !== "checkpoint") {
-      const mark = graphic("path", { d: `M${x} 28l10 10-10 10-10-10Z`, "data-kind": link.kind });
+      const mark = graphic("path", { d: `M${x} 15l9 9-9 9-9-9Z`, "data-kind": link.kind });
       return { line, mark: graphic("g", {}, graphic("title", {}, `Epoch ${link.epoch} begins, ${link.kind}`), mark, text) };
     }
-    const radius = Math.min(4 + Math.sqrt(link.records) * 1.6, 17);
+    const radius = Math.min(4 + Math.sqrt(link.records) * 1.5, 14);
     const title = graphic("title", {}, `Checkpoint ${link.digest}: ${link.records} records to sequence ${link.last} of epoch ${link.epoch}`);
-    return { line, mark: graphic("g", {}, title, graphic("circle", { cx: x, cy: 38, r: radius }), text) };
+    return { line, mark: graphic("g", {}, title, graphic("circle", { cx: x, cy: 24, r: radius }), text) };
   });
   where.replaceChildren(...drawn.flatMap(({ line }) => (line ? [line] : [])), ...drawn.map(({ mark }) => mark));
   const last = links.at(-1);
@@ -143,8 +143,10 @@ function drawLane(part: LaneParts, lane: LaneModel, bars: number[]): void {
     part.records.replaceChildren(element("li", { class: "none" }, "Nothing yet"));
     return;
   }
-  const there = new Map([...part.records.children].map((row) => [row.getAttribute("data-item"), row]));
-  part.records.replaceChildren(...lane.newest.map((item) => there.get(String(item.item)) ?? recordRow(lane, item)));
+  // Rows that stay are not touched: one that moved would be announced and animated again.
+  const shown = new Set(lane.newest.map(({ item }) => String(item)));
+  for (const row of [...part.records.children]) if (!shown.delete(row.getAttribute("data-item") ?? "")) row.remove();
+  part.records.prepend(...lane.newest.filter(({ item }) => shown.has(String(item))).map((item) => recordRow(lane, item)));
   lane.fresh.clear();
 }
 
@@ -181,13 +183,13 @@ export function drawEvidence(model: Model, info: Info | null, boundary: Boundary
     );
     return;
   }
-  const range = last.firstSequence === last.lastSequence ? `sequence ${last.lastSequence}` : `sequences ${last.firstSequence}–${last.lastSequence}`;
+  const range = last.firstSequence === last.lastSequence ? `${last.lastSequence}` : `${last.firstSequence}–${last.lastSequence}`;
   const isWhole = last.assurance === "full-batch";
   where.replaceChildren(
     facts([
       ["Checkpoint", digest(last.checkpoint)],
       ["Signature", [digest(last.signingKey ?? info?.providerKey), element("small", {}, "the stream’s registered Ed25519 key, strict check")]],
-      ["Range", [`epoch ${last.brokerEpoch}, ${range}`, element("small", {}, `${grouped(last.records)} of them ours, committed ${time(last.committedAtMs)}`)]],
+      ["Sequences", [`${range} of epoch ${last.brokerEpoch}`, element("small", {}, `${grouped(last.records)} of them ours, committed ${time(last.committedAtMs)}`)]],
       ["Lane map root", [digest(last.laneMapRoot), element("small", {}, isWhole ? "recomputed from every record of the batch" : "every lane’s proof folds to it, and it into the signed root")]],
       ["Served at", [`block ${grouped(last.servedAtHeight)}`, element("small", {}, "the finalized view that the key was read at")]],
       ["So it holds", isWhole ? "the batch is complete: every lane, every sequence" : "these lanes have exactly these records: none withheld, none added"],

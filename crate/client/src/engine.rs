@@ -7,7 +7,7 @@ mod network;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
-use remuda_position::{Admission, AdmissionBudget, Fence, PositionKey};
+use remuda_position::{Admission, AdmissionBudget, Fence, PositionKey, StoreError};
 use remuda_session::{
     ApiMisuse, Backoff, ChannelConfig, CreditTarget, HandshakeConfig, LongPollChannel, PostId, RequestHandle,
     SessionConfig, Slot,
@@ -22,7 +22,7 @@ use crate::append::AppendId;
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
 use crate::key_book::KeyBook;
-use crate::subscription::Subscription;
+use crate::subscription::{Load, Subscription};
 use crate::work::{Waiting, Work};
 
 /// What an engine is made of.
@@ -100,11 +100,17 @@ pub struct Engine {
     subscriptions: BTreeMap<PositionKey, Subscription>,
     /// Open subscriptions of the session by their id there.
     routes: BTreeMap<Bytes32, PositionKey>,
-    /// `OpenSubscription` requests that are not answered yet.
-    opening: BTreeMap<RequestHandle, PositionKey>,
+    /// `OpenSubscription` requests that are not answered yet, each with the id that it opens.
+    opening: BTreeMap<RequestHandle, (PositionKey, Bytes32)>,
     work: VecDeque<Work>,
+    /// Bytes of the bodies that `work` came in, since it was last empty.
+    work_bytes: usize,
     waiting: Waiting,
     appends: BTreeMap<RequestHandle, AppendId>,
+    /// Appends that were never sent: told once it is known why.
+    unsent: Vec<AppendId>,
+    /// Another owner has taken the database over: this engine can keep nothing any more.
+    fenced: bool,
     outputs: VecDeque<Output>,
     seed: Bytes32,
     ids: u64,
@@ -132,8 +138,11 @@ impl Engine {
             routes: BTreeMap::new(),
             opening: BTreeMap::new(),
             work: VecDeque::new(),
+            work_bytes: 0,
             waiting: Waiting::Nothing,
             appends: BTreeMap::new(),
+            unsent: Vec::new(),
+            fenced: false,
             outputs: VecDeque::new(),
             seed: Bytes32::ZERO,
             ids: 0,
@@ -141,12 +150,18 @@ impl Engine {
         })
     }
 
-    /// Starts: reads the chain, then opens a session. `random` is fresh.
+    /// Starts, also again after it was closed: reads the chain, then opens a session, and in it every subscription that has
+    /// not failed. `random` is fresh. Does nothing while it is started; an engine that another owner has fenced off says so
+    /// and stays closed.
     pub fn handle_start(&mut self, random: [u8; 32]) {
-        self.seed = keccak256(&random);
-        self.connection = Connection::Connecting;
-        self.outputs.push_back(Output::ReadChain { view: None });
-        self.tell(Event::StatusChanged);
+        if self.fenced {
+            self.fail(None, Failure::from(&StoreError::Fenced));
+        } else if matches!(self.connection, Connection::Idle | Connection::Closed) {
+            self.seed = keccak256(&random);
+            self.chain_attempts = 0;
+            self.outputs.push_back(Output::ReadChain { view: None });
+            self.set_connection(Connection::Connecting);
+        }
     }
 
     /// The next thing to do or to tell, until there is none.
@@ -154,13 +169,16 @@ impl Engine {
         self.outputs.pop_front()
     }
 
-    /// When [`Engine::handle_time`] next has something to do.
+    /// When [`Engine::handle_time`] next has something to do. A subscription that waits for more than its time, for a session
+    /// or for a commit, is not waited for here: what ends that wait opens it.
     pub fn wake_at(&self) -> Option<u64> {
         let key_retry = match &self.waiting {
             Waiting::Key { retry_at_ms, .. } => *retry_at_ms,
             Waiting::Nothing | Waiting::Commit { .. } => None,
         };
-        let re_entries = self.subscriptions.values().filter_map(Subscription::due_at);
+        // What cannot be opened yet is not woken for: a time that is past would be woken for again and again.
+        let re_entries =
+            self.subscriptions.iter().filter(|(key, it)| self.can_open(key, it)).filter_map(|(_, it)| it.due_at());
         [self.channel.wake_at(), self.chain_retry_at_ms, key_retry].into_iter().flatten().chain(re_entries).min()
     }
 
@@ -182,6 +200,21 @@ impl Engine {
     /// The endpoints of the stream's own provider as last read: the only ones to dial (§4.3).
     pub fn endpoints(&self) -> &[ProviderEndpoint] {
         self.keys.latest().and_then(|state| state.provider.as_ref()).map_or(&[], |provider| &provider.endpoints)
+    }
+
+    /// Whether time is all that a subscription waits for: its position is to be read or there is a session, and no commit
+    /// of it is under way that would move its boundary under the verifier.
+    fn can_open(&self, key: &PositionKey, subscription: &Subscription) -> bool {
+        let possible = match subscription.load {
+            Load::Needed => true,
+            Load::Asked => false,
+            Load::Done => self.in_session,
+        };
+        possible && !self.is_committing(key)
+    }
+
+    fn is_committing(&self, key: &PositionKey) -> bool {
+        matches!(&self.waiting, Waiting::Commit { key: committing, .. } if committing == key)
     }
 
     fn tell(&mut self, event: Event) {

@@ -62,20 +62,23 @@ impl From<&CloseCause> for Failure {
             CloseCause::Violation(refusal) => Self::from(*refusal),
             CloseCause::Provider(error) => Self::from(error),
             CloseCause::Transport(error) => Self::from(error),
-            CloseCause::Expired | CloseCause::OutcomeUnknown | CloseCause::SigningFailed | CloseCause::Requested => {
-                Self {
-                    code: cause.code().into(),
-                    remedy: cause.remedy(),
-                    rule: String::new(),
-                    meaning: match cause {
-                        CloseCause::SigningFailed => "the holder key did not sign",
-                        CloseCause::Expired => "the session expired",
-                        CloseCause::OutcomeUnknown => "the provider answered a request with nothing",
-                        _ => "the session was closed",
-                    }
-                    .into(),
+            CloseCause::Expired
+            | CloseCause::OutcomeUnknown
+            | CloseCause::PollGivenUp
+            | CloseCause::SigningFailed
+            | CloseCause::Requested => Self {
+                code: cause.code().into(),
+                remedy: cause.remedy(),
+                rule: String::new(),
+                meaning: match cause {
+                    CloseCause::SigningFailed => "the holder key did not sign",
+                    CloseCause::Expired => "the session expired",
+                    CloseCause::PollGivenUp => "a held poll was given up for a new subscription",
+                    CloseCause::OutcomeUnknown => "the provider answered a request with nothing",
+                    _ => "the session was closed",
                 }
-            }
+                .into(),
+            },
         }
     }
 }

@@ -1,12 +1,16 @@
 //! One durable subscription: its boundary, its verifier, and what became of it.
 
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+
 use remuda_position::{Boundary, DeliveredRecord, PositionKey};
 use remuda_verify::fast::{FastSubscription, FastSubscriptionConfig, Verification};
 use remuda_wire::context::SigningContext;
 use remuda_wire::request::{FastSource, OpenSubscriptionRequest, SubscriptionSource, VerificationMode};
 use remuda_wire::scope::LaneScope;
-use remuda_wire::verdict::AdmissionRefused;
-use remuda_wire::{bound, Bytes32};
+use remuda_wire::transition::BrokerEpochTransition;
+use remuda_wire::verdict::{AdmissionRefused, ProtocolViolation};
+use remuda_wire::{bound, Bytes32, Signed};
 
 use crate::failure::Failure;
 
@@ -74,15 +78,43 @@ pub enum SubscriptionState {
     Failed,
 }
 
+/// Transitions that one subscription holds before it reaches them: a session does not live through more restarts.
+const MAX_HELD_TRANSITIONS: usize = 16;
+
+/// Whether the position of a subscription is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// It must be read, once its time has come and no commit of it is under way.
+    Needed,
+    /// It is being read.
+    Asked,
+    /// It is known.
+    Done,
+}
+
+/// When a transition is for a subscription to judge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Now: it links here, or contradicts what is verified here.
+    Now,
+    /// Once what precedes it has come: it was sent for a subscription that is further along.
+    Later,
+    /// Never: it was adopted, or lies before the lineage in force.
+    Past,
+}
+
 /// One durable subscription.
 #[derive(Debug)]
 pub struct Subscription {
     pub(crate) spec: SubscriptionSpec,
     pub(crate) boundary: Boundary,
     pub(crate) state: SubscriptionState,
+    pub(crate) load: Load,
     /// Its verifier in the open session; `None` while it has no subscription there.
     pub(crate) verifier: Option<FastSubscription<DeliveredRecord>>,
     pub(crate) subscription_id: Option<Bytes32>,
+    /// Transitions that came before this subscription reached them.
+    held: Vec<Rc<BrokerEpochTransition>>,
     /// The last failure and when it was, until there is progress again.
     pub(crate) failure: Option<(Failure, u64)>,
     pub(crate) verified_records: u64,
@@ -101,8 +133,10 @@ impl Subscription {
             spec,
             boundary,
             state: SubscriptionState::Opening,
+            load: Load::Needed,
             verifier: None,
             subscription_id: None,
+            held: Vec::new(),
             failure: None,
             verified_records: 0,
             verified_batches: 0,
@@ -141,7 +175,63 @@ impl Subscription {
     /// Leaves the session: what waits is dropped, the boundary stays. Gives its id there, if it had one.
     pub(crate) fn detach(&mut self) -> Option<Bytes32> {
         self.discarded += self.verifier.take().map_or(0, |verifier| verifier.waiting());
+        self.held.clear();
         self.subscription_id.take()
+    }
+
+    /// Where a transition belongs. The frame names no subscription, so every open one sees each copy: one that is behind
+    /// must not take a transition for false that it has only not reached.
+    pub(crate) fn place(&self, transition: &BrokerEpochTransition) -> Place {
+        let Some(verifier) = &self.verifier else { return Place::Past };
+        let state = verifier.state();
+        if state.tail == Some(transition.digest()) {
+            return Place::Past;
+        }
+        let Some(lineage) = state.broker_epoch else {
+            return if verifier.waiting() == 0 { Place::Now } else { Place::Later };
+        };
+        match transition.previous_lineage.map(|previous| previous.broker_epoch) {
+            Some(previous) if previous > lineage => Place::Later,
+            Some(previous) if previous == lineage => {
+                let reached = state.last_checkpoint == Some(transition.last_durable_checkpoint);
+                let nothing_of_lineage = state.next_sequence == Some(0);
+                let behind = nothing_of_lineage || transition.last_durable_sequence > state.last_durable_sequence;
+                if behind && !reached {
+                    Place::Later
+                } else {
+                    Place::Now
+                }
+            }
+            _ => Place::Past,
+        }
+    }
+
+    /// Keeps a transition until it is reached.
+    ///
+    /// # Errors
+    /// [`ProtocolViolation::UnexpectedFrame`] above [`MAX_HELD_TRANSITIONS`].
+    pub(crate) fn hold(&mut self, transition: Rc<BrokerEpochTransition>) -> Result<(), ProtocolViolation> {
+        if self.held.contains(&transition) {
+            return Ok(());
+        }
+        if self.held.len() >= MAX_HELD_TRANSITIONS {
+            return Err(ProtocolViolation::UnexpectedFrame);
+        }
+        self.held.push(transition);
+        Ok(())
+    }
+
+    /// The held transition that is reached now.
+    pub(crate) fn take_reached(&mut self) -> Option<Rc<BrokerEpochTransition>> {
+        let reached = self.held.iter().position(|transition| self.place(transition) == Place::Now)?;
+        Some(self.held.remove(reached))
+    }
+
+    /// The earliest held transition, when a frame of `broker_epoch` says that it should have been reached by now.
+    pub(crate) fn take_overdue(&mut self, broker_epoch: u64) -> Option<Rc<BrokerEpochTransition>> {
+        let lineage = self.verifier.as_ref()?.state().broker_epoch?;
+        let (index, _) = self.held.iter().enumerate().min_by_key(|(_, held)| held.replacement_broker_epoch)?;
+        (broker_epoch > lineage).then(|| self.held.remove(index))
     }
 
     /// When it is to be opened; `None` while it is open, being opened, or failed.

@@ -7,8 +7,11 @@ use remuda_verify::fast::Assurance;
 use remuda_wire::checkpoint::CheckpointFrame;
 use remuda_wire::context::FinalizedView;
 use remuda_wire::delivery::RecordDelivery;
+use remuda_wire::record::RecordId;
 use remuda_wire::transition::{BrokerEpochTransition, TransitionKind};
 use remuda_wire::Bytes32;
+
+use crate::failure::Failure;
 
 /// One frame for one subscription.
 #[derive(Debug)]
@@ -19,6 +22,10 @@ pub(crate) enum Work {
     Checkpoint(CheckpointFrame),
     /// A transition, for the subscription named: the frame itself names none, so every open one gets it.
     Transition(Bytes32, Rc<BrokerEpochTransition>),
+    /// A transition that the subscription named has reached.
+    Adopt(Bytes32, Rc<BrokerEpochTransition>),
+    /// The provider ended the subscription named, after everything that came before.
+    Ended(Bytes32, Failure),
 }
 
 impl Work {
@@ -27,16 +34,30 @@ impl Work {
         match self {
             Self::Delivery(delivery) => delivery.subscription_id,
             Self::Checkpoint(frame) => frame.subscription_id,
-            Self::Transition(subscription_id, _) => *subscription_id,
+            Self::Transition(subscription_id, _)
+            | Self::Adopt(subscription_id, _)
+            | Self::Ended(subscription_id, _) => *subscription_id,
+        }
+    }
+
+    /// The lineage that it is of, where it is of one.
+    pub(crate) fn lineage(&self) -> Option<u64> {
+        match self {
+            Self::Delivery(delivery) => match &delivery.record_id {
+                RecordId::Fast(id) => Some(id.broker_epoch),
+                RecordId::Standard(_) => None,
+            },
+            Self::Checkpoint(frame) => Some(frame.receipt.broker_epoch),
+            Self::Transition(..) | Self::Adopt(..) | Self::Ended(..) => None,
         }
     }
 
     /// The view whose key it needs.
     pub(crate) fn served_at(&self) -> Option<&FinalizedView> {
         match self {
-            Self::Delivery(_) => None,
+            Self::Delivery(_) | Self::Transition(..) | Self::Ended(..) => None,
             Self::Checkpoint(frame) => Some(&frame.receipt.served_at),
-            Self::Transition(_, transition) => Some(&transition.served_at),
+            Self::Adopt(_, transition) => Some(&transition.served_at),
         }
     }
 }

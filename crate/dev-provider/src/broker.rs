@@ -23,7 +23,6 @@ use crate::chain::Chain;
 use crate::epoch::{self, Head};
 use crate::keys::{sign, DevKeys};
 use crate::store::{Store, StoredRecord};
-use crate::time::now_ms;
 
 /// Batches kept in memory: a live subscriber never reads the store.
 const CACHED_BATCHES: usize = 64;
@@ -175,7 +174,7 @@ impl Broker {
             ordered_range_root: Bytes32::ZERO,
             previous_checkpoint: head.tail,
             durable_high_water: last_sequence,
-            committed_at_ms: now_ms(),
+            committed_at_ms: self.chain.now_ms(),
             signature: Signature::ZERO,
         };
         receipt.ordered_range_root = range_root(&receipt, &lanes);
@@ -185,7 +184,12 @@ impl Broker {
 
     fn decoy(&self) -> anyhow::Result<StoredRecord> {
         Ok(StoredRecord {
-            header: application_header(&self.chain.stream().stream_id, &Bytes32::ZERO, &crate::keys::random32()?),
+            header: application_header(
+                &self.chain.stream().stream_id,
+                &Bytes32::ZERO,
+                &crate::keys::random32()?,
+                self.chain.now_ms(),
+            ),
             payload: Bytes::new(b"{\"decoy\":true}".to_vec())?,
         })
     }
@@ -267,6 +271,14 @@ impl Broker {
         })
     }
 
+    /// Ends as a killed process does: what is provisional is lost, and nothing says that the end was clean. A commit that
+    /// is under way is waited for; its like may or may not be in the store of one that is killed.
+    pub async fn crash(&self) {
+        let mut open = self.open.lock().await;
+        open.closed = true;
+        open.records.clear();
+    }
+
     /// Stops accepting, makes everything durable and then says so durably: the next epoch begins `Clean`.
     ///
     /// # Errors
@@ -281,15 +293,20 @@ impl Broker {
     }
 }
 
-/// The header of a client's application record, made now.
-pub fn application_header(stream_id: &Bytes32, lane_id: &Bytes32, client_message_id: &Bytes32) -> RecordHeader {
+/// The header of a client's application record.
+pub fn application_header(
+    stream_id: &Bytes32,
+    lane_id: &Bytes32,
+    client_message_id: &Bytes32,
+    created_at_ms: u64,
+) -> RecordHeader {
     RecordHeader {
         stream_id: *stream_id,
         lane_id: *lane_id,
         origin: RecordOrigin::Client,
         kind: RecordKind::Application,
         client_message_id: *client_message_id,
-        created_at_ms: now_ms(),
+        created_at_ms,
         visible_after_ms: 0,
         expires_at_ms: 0,
         encryption_generation: 0,

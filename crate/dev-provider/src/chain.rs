@@ -19,6 +19,7 @@ use tokio::sync::watch;
 
 use crate::keys::{public_key, DevKeys};
 use crate::store::Store;
+use crate::time::Clock;
 
 /// The numeric chain id of every dev chain.
 pub const CHAIN_ID: u64 = 39_039;
@@ -39,14 +40,22 @@ pub struct Chain {
     endpoints: Vec<EndpointSince>,
     view: watch::Sender<FinalizedView>,
     store: Arc<Store>,
+    clock: Clock,
 }
 
 impl Chain {
-    /// Opens the chain of this store one block after the last that it served. `config` counts when the stream is new.
+    /// Opens the chain of this store one block after the last that it served. `config` counts when the stream is new;
+    /// everybody who serves this chain reads the time from `clock`.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn open(store: Arc<Store>, keys: &DevKeys, endpoint: &str, config: &StreamConfig) -> anyhow::Result<Self> {
+    pub fn open(
+        store: Arc<Store>,
+        keys: &DevKeys,
+        endpoint: &str,
+        config: &StreamConfig,
+        clock: Clock,
+    ) -> anyhow::Result<Self> {
         let config = StreamConfig::from_bytes(&store.meta_or("stream-config", || Ok(config.to_bytes()))?)?;
         let instance = chain_instance_id(genesis_source(keys).as_bytes());
         let context = SigningContext { version: VersionOne, chain_id: CHAIN_ID, chain_instance_id: instance };
@@ -65,7 +74,7 @@ impl Chain {
         store.put_meta("height", &height.to_bytes())?;
         let view = watch::Sender::new(view_at(&instance, height));
         let (stream, provider) = (stream_record(&context, keys, config), provider_record(&context, keys));
-        Ok(Self { context, stream, provider, endpoints, view, store })
+        Ok(Self { context, stream, provider, endpoints, view, store, clock })
     }
 
     /// What every signed object of this chain carries.
@@ -76,6 +85,11 @@ impl Chain {
     /// The stream, the same at every view.
     pub const fn stream(&self) -> &StreamRecord {
         &self.stream
+    }
+
+    /// Milliseconds since 1970.
+    pub fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
     }
 
     /// The latest finalized view.

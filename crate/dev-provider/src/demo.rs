@@ -10,7 +10,6 @@ use crate::chain::Chain;
 use crate::grant::MAX_GRANT_TTL_MS;
 use crate::keys::{random32, sign, DevKeys};
 use crate::lanes::DemoLane;
-use crate::time::now_ms;
 
 /// `GET /demo/info`.
 #[derive(Debug, Serialize)]
@@ -70,7 +69,7 @@ pub struct GrantAnswer {
 /// # Errors
 /// A sentence about what is wrong with the request.
 pub fn grant(request: &GrantRequest, chain: &Chain, keys: &DevKeys) -> anyhow::Result<GrantAnswer> {
-    let (stream, now) = (chain.stream(), now_ms());
+    let (stream, now) = (chain.stream(), chain.now_ms());
     let lifetime = request.ttl_ms.unwrap_or(3_600_000).min(MAX_GRANT_TTL_MS);
     let mut grant = StreamGrant {
         context: chain.context().clone(),

@@ -14,7 +14,6 @@ use remuda_wire::{Bytes32, ProviderEpoch, Signature, Signed};
 use crate::chain::Chain;
 use crate::keys::sign;
 use crate::store::Store;
-use crate::time::now_ms;
 
 /// What is durable, as a reader of the stream sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +53,7 @@ pub fn begin(store: &Store, chain: &Chain, key: &SigningKey) -> anyhow::Result<H
         last_durable_checkpoint: checkpoint,
         last_durable_sequence,
         last_provisional_sequence: if clean { last_durable_sequence } else { None },
-        created_at_ms: now_ms(),
+        created_at_ms: chain.now_ms(),
         signature: Signature::ZERO,
     };
     transition.signature = sign(key, &transition);

@@ -18,7 +18,6 @@ use crate::lie::Liar;
 use crate::outbox::Outbox;
 use crate::refusal::{Code, Refusal};
 use crate::session::{Session, SessionState, Sessions};
-use crate::time::now_ms;
 
 mod append;
 mod lanes;
@@ -70,7 +69,8 @@ impl Exchange {
     }
 
     fn open_session(&self, open: OpenSession, ids: (Bytes32, Bytes32)) -> Result<SessionChallenge, Refusal> {
-        let (chain, now) = (&self.broker.chain, now_ms());
+        let chain = &self.broker.chain;
+        let now = chain.now_ms();
         let served_at = chain.view();
         let admitted = admit(open.grant, chain.context(), chain.stream(), now)?;
         let grant_id = admitted.id;
@@ -91,7 +91,7 @@ impl Exchange {
     fn complete_session(&self, complete: &CompleteSession) -> Result<SessionOpened, Refusal> {
         let chain = &self.broker.chain;
         let (served_at, stream_id) = (chain.view(), chain.stream().stream_id);
-        let times = (now_ms(), self.session_ms);
+        let times = (chain.now_ms(), self.session_ms);
         let session = self.sessions.complete(&complete.proof, chain.context(), &stream_id, times)?;
         Ok(SessionOpened {
             request_id: complete.request_id,
@@ -108,7 +108,7 @@ impl Exchange {
     async fn request(&self, request: AuthenticatedRequest) -> anyhow::Result<Vec<u8>> {
         let request_id = request.request_id;
         let refused = |refusal: Refusal| Ok(Outbox::answering(&refusal.frame(request_id)).into_bytes());
-        let Some(session) = self.sessions.find(&request.proof.session_id, now_ms()) else {
+        let Some(session) = self.sessions.find(&request.proof.session_id, self.broker.chain.now_ms()) else {
             return refused(Refusal::new(Code::InvalidProofOfPossession, "no such session"));
         };
         // The one in flight holds the lock: a second request changes nothing, not even a counter.
@@ -144,7 +144,7 @@ impl Exchange {
     ) -> Result<(), Refusal> {
         let chain = &self.broker.chain;
         session.admit(&request.proof, chain.context(), state)?;
-        let now = now_ms();
+        let now = chain.now_ms();
         check_standing(&session.admitted.grant, chain.stream(), now)
             .inspect_err(|_| self.sessions.end(&session.id, now))?;
         if stream_of(&request.body).is_some_and(|stream_id| *stream_id != chain.stream().stream_id) {
@@ -233,7 +233,7 @@ impl Exchange {
                 _ = closing.changed() => {}
                 () = tokio::time::sleep_until(deadline) => {}
             }
-            if session.expires_at_ms < now_ms() {
+            if session.expires_at_ms < self.broker.chain.now_ms() {
                 let refusal = Refusal::new(Code::InvalidProofOfPossession, "the session has ended");
                 return Ok(Outbox::answering(&refusal.frame(request_id)).into_bytes());
             }

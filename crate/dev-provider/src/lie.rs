@@ -151,7 +151,7 @@ fn inject(batch: &Batch, scope: &LaneScope, told: &mut Vec<Told>) -> anyhow::Res
     let lane = scope.lanes().and_then(|lanes| lanes.first().copied());
     let (Some(sequence), Some(lane)) = (hidden.next(), lane) else { return Ok(()) };
     let record = StoredRecord {
-        header: application_header(&receipt.stream_id, &lane, &keccak256(&batch.digest.0)),
+        header: application_header(&receipt.stream_id, &lane, &keccak256(&batch.digest.0), receipt.committed_at_ms),
         payload: Bytes::new(b"{\"text\":\"never committed\"}".to_vec())?,
     };
     let id = FastRecordId { provider_epoch: ProviderEpoch, broker_epoch: receipt.broker_epoch, sequence };

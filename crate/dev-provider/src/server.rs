@@ -21,6 +21,7 @@ use crate::lie::{Liar, Lie};
 use crate::session::Sessions;
 use crate::settings::Settings;
 use crate::store::Store;
+use crate::time::Clock;
 use crate::writer;
 
 /// How long open responses may take after a signal.
@@ -35,7 +36,8 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
         TcpListener::bind(settings.listen).await.with_context(|| format!("cannot listen on {}", settings.listen))?;
     let address = listener.local_addr()?;
     let (stop, closing) = watch::channel(false);
-    let site = Arc::new(build(&settings, &address.to_string(), closing.clone())?);
+    let store = Arc::new(Store::open(&settings.data)?);
+    let site = Arc::new(site(&settings, store, Clock::System, &address.to_string(), closing.clone())?);
     let broker = Arc::clone(&site.exchange.broker);
     tokio::spawn(Arc::clone(&broker).run());
     tokio::spawn(advance(Arc::clone(&broker.chain), settings.block_ms));
@@ -63,13 +65,23 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn build(settings: &Settings, address: &str, closing: watch::Receiver<bool>) -> anyhow::Result<Site> {
-    let store = Arc::new(Store::open(&settings.data)?);
+/// Begins the next epoch of `store`: everything but the tasks, of which [`Broker::run`] makes batches durable, and the
+/// listener. `address` is where it is reached; `closing` becomes true when it ends.
+///
+/// # Errors
+/// When the store fails.
+pub fn site(
+    settings: &Settings,
+    store: Arc<Store>,
+    clock: Clock,
+    address: &str,
+    closing: watch::Receiver<bool>,
+) -> anyhow::Result<Site> {
     let seed = Bytes32::from_bytes(&store.meta_or("seed", || Ok(random32()?.to_bytes()))?)?;
     let keys = Arc::new(DevKeys::from_seed(seed));
     let config = stream_config(settings.batch_ms, settings.batch_records);
     // A chain record can only hold an https endpoint; what is dialled in development is the same address without TLS.
-    let chain = Chain::open(Arc::clone(&store), &keys, &format!("https://{address}/cbqs"), &config)?;
+    let chain = Chain::open(Arc::clone(&store), &keys, &format!("https://{address}/cbqs"), &config, clock)?;
     let lanes = demo_lanes(&chain.stream().stream_id, settings.lanes);
     let mut lane_ids: Vec<_> = lanes.iter().map(|lane| lane.id).chain([Bytes32::ZERO]).collect();
     lane_ids.sort_unstable();

@@ -11,6 +11,7 @@
 use std::path::Path;
 
 use anyhow::Context;
+use redb::backends::InMemoryBackend;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use remuda_wire::checkpoint::CheckpointReceipt;
 use remuda_wire::record::RecordHeader;
@@ -73,7 +74,18 @@ impl Store {
     pub fn open(directory: &Path) -> anyhow::Result<Self> {
         std::fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
         let path = directory.join("provider.redb");
-        let database = Database::create(&path).with_context(|| format!("cannot open {}", path.display()))?;
+        Self::create(Database::create(&path).with_context(|| format!("cannot open {}", path.display()))?)
+    }
+
+    /// A database that lasts as long as this value, whatever becomes of the brokers that write to it.
+    ///
+    /// # Errors
+    /// When memory cannot be used.
+    pub fn in_memory() -> anyhow::Result<Self> {
+        Self::create(Database::builder().create_with_backend(InMemoryBackend::new())?)
+    }
+
+    fn create(database: Database) -> anyhow::Result<Self> {
         let transaction = database.begin_write()?;
         transaction.open_table(META)?;
         transaction.open_table(RECORDS)?;

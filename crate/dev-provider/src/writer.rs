@@ -37,7 +37,7 @@ pub async fn run(broker: Arc<Broker>, lanes: Vec<DemoLane>, rate: u32) -> anyhow
             };
             let payload = format!("{{\"lane\":\"{}\",\"number\":{written},\"text\":\"{line}\"}}", lane.name);
             let record = StoredRecord {
-                header: application_header(&stream_id, &lane.id, &random32()?),
+                header: application_header(&stream_id, &lane.id, &random32()?, broker.chain.now_ms()),
                 payload: Bytes::new(payload.into_bytes())?,
             };
             if broker.append(record).await.is_err() {

@@ -9,6 +9,7 @@ use remuda_dev_provider::chain::{stream_config, Chain};
 use remuda_dev_provider::grant::admit;
 use remuda_dev_provider::keys::DevKeys;
 use remuda_dev_provider::store::Store;
+use remuda_dev_provider::time::Clock;
 use remuda_wire::frame::{ClientMessage, ServerMessage};
 use remuda_wire::grant::{StreamGrant, Verb, Verbs};
 use remuda_wire::key::SigningPublicKey;
@@ -55,7 +56,8 @@ fn grants() {
 fn grants_out_of_their_time_or_bounds() {
     let store = Arc::new(Store::open(&fresh_directory("standing")).expect("a store"));
     let keys = DevKeys::from_seed(keccak256(b"seed"));
-    let chain = Chain::open(store, &keys, "https://127.0.0.1:1/cbqs", &stream_config(100, 1024)).expect("a chain");
+    let chain = Chain::open(store, &keys, "https://127.0.0.1:1/cbqs", &stream_config(100, 1024), Clock::System)
+        .expect("a chain");
     let grant = StreamGrant {
         context: chain.context().clone(),
         stream_id: chain.stream().stream_id,

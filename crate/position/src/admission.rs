@@ -46,8 +46,9 @@ impl Admission {
 }
 
 impl Boundary {
-    /// Plans the advance that `evidence` allows, for the owner that holds `fence`. `None` when it is all durable already:
-    /// a provider serves again what lies between a cursor and a boundary.
+    /// Plans the advance that `evidence` allows, for the owner that holds `fence`. `None` when there is nothing to write:
+    /// it is all durable already, since a provider serves again what lies between a cursor and a boundary; or it is a
+    /// transition before the first checkpoint.
     ///
     /// # Errors
     /// The evidence's [`Evidence::fork`] when another object is durable where this one ends;
@@ -58,6 +59,11 @@ impl Boundary {
         fence: Fence,
         budget: &AdmissionBudget,
     ) -> Result<Option<Admission>, Refusal> {
+        // Before the first checkpoint a transition has nothing to end, and no cursor names the place after it: a position
+        // that began there could not be resumed without a gap.
+        if evidence.checkpoint().is_none() && self.checkpoint().is_none() {
+            return Ok(None);
+        }
         let end = evidence.checkpoint().map(StreamPoint::from).or(evidence.adopted().map(StreamPoint::from));
         if let (Some(point), Some(end)) = (self.point(), end) {
             if end == point && self.tail() != Some(evidence.ends_with()) {

@@ -20,6 +20,10 @@ use crate::provider_error::ProviderError;
 use crate::subscription::Subscriptions;
 use crate::transport_error::TransportError;
 
+/// How long an `OpenSubscription` waits behind a held poll before the poll is given up: a stream that is alive answers the
+/// poll sooner, and on one that is silent nothing is lost with it.
+const POLL_PATIENCE_MS: u64 = 500;
+
 /// How much credit a subscription is kept at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreditTarget {
@@ -85,6 +89,10 @@ pub struct LongPollChannel {
     /// The subscription that was polled last.
     last_polled: Bytes32,
     resume_at_ms: u64,
+    /// When the poll on its way is given up for the subscription that waits behind it.
+    give_up_at_ms: Option<u64>,
+    /// Whether no poll is to be sent.
+    paused: bool,
     refusals: u32,
     started: bool,
     outputs: VecDeque<ChannelOutput>,
@@ -103,6 +111,8 @@ impl LongPollChannel {
             polling: None,
             last_polled: Bytes32::ZERO,
             resume_at_ms: 0,
+            give_up_at_ms: None,
+            paused: false,
             refusals: 0,
             started: false,
             outputs: VecDeque::new(),
@@ -120,6 +130,7 @@ impl LongPollChannel {
         command_seed[0] |= 0x80;
         self.poll.handle_start(now_ms, poll_seed)?;
         self.command.seed(command_seed);
+        self.paused = false;
         self.entropy = Entropy::new(random);
         self.started = true;
         self.resume_at_ms = now_ms;
@@ -139,7 +150,11 @@ impl LongPollChannel {
         if slot == Slot::Command && self.command.is_closed() {
             self.command.restart(now_ms);
         }
+        let opens = matches!(body, RequestBody::OpenSubscription(_));
         let handle = self.session(slot).submit(body, now_ms)?;
+        if opens && self.polling.is_some() && self.give_up_at_ms.is_none() {
+            self.give_up_at_ms = Some(now_ms.saturating_add(POLL_PATIENCE_MS));
+        }
         self.settle(now_ms);
         Ok(handle)
     }
@@ -179,11 +194,31 @@ impl LongPollChannel {
     pub fn handle_time(&mut self, now_ms: u64) {
         self.command.handle_time(now_ms);
         self.poll.handle_time(now_ms);
+        self.collect(now_ms);
+        if self.give_up_at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
+            self.give_up_at_ms = None;
+            self.poll.give_up_exchange(CloseCause::PollGivenUp, now_ms);
+        }
         self.settle(now_ms);
     }
 
-    /// Closes both sessions for good.
+    /// Sends no more polls until [`Self::resume_polls`]; what is on its way may still bring a body.
+    pub const fn pause_polls(&mut self) {
+        self.paused = true;
+    }
+
+    /// Polls again. True when it did not before.
+    pub fn resume_polls(&mut self, now_ms: u64) -> bool {
+        let was_paused = core::mem::replace(&mut self.paused, false);
+        if was_paused {
+            self.settle(now_ms);
+        }
+        was_paused
+    }
+
+    /// Closes both sessions for good: nothing is sent until [`Self::handle_start`].
     pub fn close(&mut self, now_ms: u64) {
+        self.started = false;
         self.command.close(CloseCause::Requested);
         self.close_poll(CloseCause::Requested, now_ms);
     }
@@ -208,9 +243,9 @@ impl LongPollChannel {
 
     /// When [`Self::handle_time`] next has something to do.
     pub fn wake_at(&self) -> Option<u64> {
-        let held_back = self.poll.is_idle(u64::MAX) && !self.poll.subscriptions().is_empty();
+        let held_back = !self.paused && self.poll.is_idle(u64::MAX) && !self.poll.subscriptions().is_empty();
         let poll_due = held_back.then_some(self.resume_at_ms);
-        [self.command.wake_at(), self.poll.wake_at(), poll_due].into_iter().flatten().min()
+        [self.command.wake_at(), self.poll.wake_at(), poll_due, self.give_up_at_ms].into_iter().flatten().min()
     }
 
     /// The subscriptions that are open, with their credit.
@@ -242,6 +277,13 @@ impl LongPollChannel {
     }
 
     fn collect(&mut self, now_ms: u64) {
+        self.collect_outputs(now_ms);
+        if self.polling.is_none() {
+            self.give_up_at_ms = None;
+        }
+    }
+
+    fn collect_outputs(&mut self, now_ms: u64) {
         while let Some(output) = self.command.poll_output() {
             self.outputs.push_back(ChannelOutput::Session { slot: Slot::Command, output });
         }
@@ -301,7 +343,7 @@ impl LongPollChannel {
 
     /// The next poll, when the poll session is idle and something is subscribed.
     fn next_poll(&mut self, now_ms: u64) -> Option<CreditRequest> {
-        if self.polling.is_some() || self.resume_at_ms > now_ms || !self.poll.is_idle(now_ms) {
+        if self.paused || self.polling.is_some() || self.resume_at_ms > now_ms || !self.poll.is_idle(now_ms) {
             return None;
         }
         let live = self.poll.subscriptions();

@@ -192,11 +192,7 @@ impl<K: KeySource> ResponseVerifier<'_, K> {
     fn append(&self, asked: &AppendRequest, told: AppendResult) -> Result<AnsweredResult, Refusal> {
         match (told.record_id, told.append_receipt, told.durable_watermark) {
             (RecordId::Fast(record_id), None, Some(watermark)) => {
-                let genesis = preimage::checkpoint_genesis(self.context, &asked.stream_id);
-                if watermark.last_durable_sequence.is_none() != (watermark.checkpoint_anchor == genesis) {
-                    return Err(ProtocolViolation::WatermarkAnchor.into());
-                }
-                require(watermark.stream_id == asked.stream_id)?;
+                check_watermark(self.context, &asked.stream_id, &watermark)?;
                 Ok(AnsweredResult::Provisional { record_id, watermark })
             }
             (RecordId::Standard(_), Some(receipt), None) => {
@@ -281,6 +277,26 @@ impl<K: KeySource> ResponseVerifier<'_, K> {
             && state.delivery_cycle_id == asked.terminal_cycle_id;
         require(same_cycle)?;
         Ok(AnsweredResult::Delivery { state, receipt })
+    }
+}
+
+fn check_watermark(context: &SigningContext, stream_id: &Bytes32, watermark: &DurableWatermark) -> Result<(), Refusal> {
+    let genesis = preimage::checkpoint_genesis(context, stream_id);
+    if watermark.last_durable_sequence.is_none() != (watermark.checkpoint_anchor == genesis) {
+        return Err(ProtocolViolation::WatermarkAnchor.into());
+    }
+    Ok(require(watermark.stream_id == *stream_id)?)
+}
+
+/// Checks the result of an append to a fast stream, for a caller that has not kept its request: it is provisional, and its
+/// watermark is of this stream and of itself sound.
+///
+/// # Errors
+/// [`VerifyError::ResultBinding`] for a result of the other class; else as [`ResponseVerifier::verify`].
+pub fn verify_provisional(context: &SigningContext, stream_id: &Bytes32, told: &AppendResult) -> Result<(), Refusal> {
+    match (&told.record_id, &told.append_receipt, &told.durable_watermark) {
+        (RecordId::Fast(_), None, Some(watermark)) => check_watermark(context, stream_id, watermark),
+        _ => Err(VerifyError::ResultBinding.into()),
     }
 }
 

@@ -189,7 +189,7 @@ impl SparseMap {
         let mut siblings = Vec::new();
         let mut within = &self.entries[..];
         for depth in 0..=u8::MAX {
-            let (left, right) = split(within, depth);
+            let [left, right] = split(within, depth);
             let (own, beside) = if bit(key, depth) { (right, left) } else { (left, right) };
             if !beside.is_empty() {
                 bitmap.0[usize::from(depth / 8)] |= 0x80 >> (depth % 8);
@@ -202,8 +202,8 @@ impl SparseMap {
 }
 
 /// Entries of a subtree at `depth`, by the side that their keys take there.
-fn split(entries: &[(Bytes32, Bytes32)], depth: u8) -> (&[(Bytes32, Bytes32)], &[(Bytes32, Bytes32)]) {
-    entries.split_at(entries.partition_point(|(key, _)| !bit(key, depth)))
+fn split(entries: &[(Bytes32, Bytes32)], depth: u8) -> [&[(Bytes32, Bytes32)]; 2] {
+    entries.split_at(entries.partition_point(|(key, _)| !bit(key, depth))).into()
 }
 
 fn subtree_root(entries: &[(Bytes32, Bytes32)], depth: u16) -> Bytes32 {
@@ -219,7 +219,7 @@ fn subtree_root(entries: &[(Bytes32, Bytes32)], depth: u16) -> Bytes32 {
             }
         }),
         (_, Ok(at)) => {
-            let (left, right) = split(entries, at);
+            let [left, right] = split(entries, at);
             merkle_node(&subtree_root(left, depth + 1), &subtree_root(right, depth + 1))
         }
     }

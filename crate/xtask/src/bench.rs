@@ -31,7 +31,8 @@ pub fn run(workspace: &Workspace, setup: &Setup) -> Result<()> {
     let native = measure("native", &mut cargo)?;
 
     let out = setup.wasm_toolchain()?.target_dir(workspace).join("glue/bench");
-    let glue = Glue { package: WASM, build: Build::Release, host: Host::Node, out }.make(workspace, setup)?;
+    let glue =
+        Glue { package: WASM, name: "bench", build: Build::Release, host: Host::Node, out }.make(workspace, setup)?;
     let mut node = Command::new("node");
     node.current_dir(&workspace.root).arg("tests-wasm/bench/run.mjs").arg(glue);
     let wasm = measure("wasm under Node.js", &mut node)?;

@@ -16,6 +16,8 @@ use crate::{artifact, process};
 pub struct Glue<'a> {
     /// The crate, a cdylib.
     pub package: &'a str,
+    /// What the files are called: `NAME.js`, `NAME.d.ts`, `NAME_bg.wasm`.
+    pub name: &'a str,
     /// How it is compiled.
     pub build: Build,
     /// What loads it.
@@ -51,10 +53,7 @@ impl Glue<'_> {
         let node = setup.node()?;
         let tools = setup.bindgen()?;
         let built = self.compile(workspace, setup)?;
-        let stem = built.file_stem().context("a .wasm file without a name")?.to_string_lossy();
-        // `remuda_client_wasm` is the crate of exports over `remuda_client`, whose name its glue has.
-        let stem = stem.strip_suffix("_wasm").unwrap_or(&stem).to_owned();
-        let script = self.out.join(&stem).with_extension("js");
+        let script = self.out.join(self.name).with_extension("js");
 
         let binaryen = stamp::read(&workspace.node_modules().join("binaryen/package.json"))?;
         let inputs = [stamp::read(&built)?, tools.version.into_bytes(), binaryen];
@@ -72,7 +71,7 @@ impl Glue<'_> {
         };
         process::run(
             Command::new(&tools.wasm_bindgen)
-                .args(["--target", target, "--out-name", &stem, "--out-dir"])
+                .args(["--target", target, "--out-name", self.name, "--out-dir"])
                 .arg(&staged)
                 .arg(&built),
         )?;
@@ -83,7 +82,7 @@ impl Glue<'_> {
         if self.build != Build::Dev {
             eprint!("[wasm] {package}: wasm-opt -O3 (about 20 s) … ");
             let started = Instant::now();
-            let wasm = staged.join(format!("{stem}_bg.wasm"));
+            let wasm = staged.join(format!("{}_bg.wasm", self.name));
             // No feature flag: wasm-opt reads `target_features`, and what more it allowed browsers might refuse.
             process::run(node.program("wasm-opt").arg("-O3").arg(&wasm).arg("-o").arg(&wasm))?;
             eprintln!("done ({:.0} s)", started.elapsed().as_secs_f64());

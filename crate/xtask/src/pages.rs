@@ -22,6 +22,8 @@ pub const UNIT_TESTED: [&str; 2] = ["pkg", "www"];
 const PAGES: &str = "www/dist";
 /// Where the demo's provider keeps its data.
 const DATA: &str = ".cache/demo";
+/// What the demo's writer appends, unless `--writer` says otherwise.
+const RECORDS_PER_SECOND: &str = "20";
 
 /// Builds the wasm and the npm package over it.
 pub fn build_package(workspace: &Workspace, setup: &Setup) -> Result<NodeTools> {
@@ -31,17 +33,17 @@ pub fn build_package(workspace: &Workspace, setup: &Setup) -> Result<NodeTools> 
     Ok(node)
 }
 
-/// Serves the pages with a provider of their own until interrupted. The provider takes this process's place, so that
-/// whatever ends this ends it.
+/// Serves the pages with a provider of their own, whose writer fills the lanes, until interrupted. The provider takes
+/// this process's place, so that whatever ends this ends it.
 pub fn demo(workspace: &Workspace, setup: &Setup, arguments: &[String]) -> Result<()> {
     let (_, provider) = build_all(workspace, setup)?;
-    eprintln!("[demo] pages from {PAGES}, data in {DATA}; Ctrl-C stops it");
     let mut command = Command::new(provider);
-    command
-        .current_dir(&workspace.root)
-        .args(["serve", "--writer", "20", "--pages", PAGES, "--data", DATA])
-        .args(arguments);
-    Err(anyhow::Error::new(command.exec()).context("the dev provider could not be started"))
+    command.current_dir(&workspace.root).args(["serve", "--pages", PAGES, "--data", DATA]);
+    if !arguments.iter().any(|argument| argument.starts_with("--writer")) {
+        command.args(["--writer", RECORDS_PER_SECOND]);
+    }
+    eprintln!("\n[demo] open the address below in a browser; Ctrl-C stops it\n");
+    Err(anyhow::Error::new(command.args(arguments).exec()).context("the dev provider could not be started"))
 }
 
 /// Drives the pages in headless Chromium against the real provider.

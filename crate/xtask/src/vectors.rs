@@ -51,7 +51,8 @@ fn natively(workspace: &Workspace) -> Command {
 
 fn in_wasm(workspace: &Workspace, setup: &Setup) -> Result<Command> {
     let out = setup.wasm_toolchain()?.target_dir(workspace).join("glue/vectors");
-    let glue = Glue { package: WASM, build: Build::Dev, host: Host::Node, out }.make(workspace, setup)?;
+    let glue =
+        Glue { package: WASM, name: "vectors", build: Build::Dev, host: Host::Node, out }.make(workspace, setup)?;
     let mut command = Command::new("node");
     command.current_dir(&workspace.root).arg("tests-wasm/vectors/run.mjs").arg(glue);
     Ok(command)

@@ -3,14 +3,15 @@
 use alloc::rc::Rc;
 
 use remuda_position::{Committed, DeliveredRecord, Evidence, PositionKey, StoreError};
+use remuda_session::ErrorKind;
 use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::verdict::{ProtocolViolation, Refusal};
-use remuda_wire::{Remedy, Signed};
+use remuda_wire::Remedy;
 
 use super::{Engine, Output};
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
-use crate::subscription::{Subscription, SubscriptionState};
+use crate::subscription::{Load, Place, Subscription, SubscriptionState};
 use crate::work::{Told, Waiting, Work};
 
 /// Re-entries without progress before a failure is for good.
@@ -20,11 +21,18 @@ impl Engine {
     /// Applies frames in order until one must wait.
     pub(super) fn apply_work(&mut self, now_ms: u64) {
         while let (Waiting::Nothing, Some(work)) = (&self.waiting, self.work.front()) {
-            let Some(key) = self.routes.get(&work.subscription_id()).copied() else {
+            let subscription_id = work.subscription_id();
+            let Some(key) = self.routes.get(&subscription_id).copied() else {
                 // Of a subscription that has left meanwhile.
                 self.work.pop_front();
                 continue;
             };
+            let lineage = work.lineage();
+            let subscription = self.subscriptions.get_mut(&key);
+            if let Some(held) = lineage.zip(subscription).and_then(|(lineage, it)| it.take_overdue(lineage)) {
+                self.work.push_front(Work::Adopt(subscription_id, held));
+                continue;
+            }
             if let Some(view) = work.served_at().filter(|view| !self.keys.knows(view)) {
                 let view = view.clone();
                 self.outputs.push_back(Output::ReadChain { view: Some(view.clone()) });
@@ -32,17 +40,20 @@ impl Engine {
                 return;
             }
             let Some(work) = self.work.pop_front() else { return };
-            if let Err(refusal) = self.apply(key, work) {
-                self.subscription_failed(key, refusal.into(), now_ms);
+            if let Err(failure) = self.apply(key, work) {
+                self.subscription_failed(key, failure, now_ms);
             }
+        }
+        if self.work.is_empty() {
+            self.work_bytes = 0;
         }
     }
 
-    fn apply(&mut self, key: PositionKey, work: Work) -> Result<(), Refusal> {
+    fn apply(&mut self, key: PositionKey, work: Work) -> Result<(), Failure> {
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
         let Some(verifier) = &mut subscription.verifier else { return Ok(()) };
         match work {
-            Work::Delivery(delivery) => take_delivery(subscription, delivery),
+            Work::Delivery(delivery) => Ok(take_delivery(subscription, delivery)?),
             Work::Checkpoint(frame) => {
                 let batch = verifier.handle_checkpoint(frame, &self.keys)?;
                 let receipt = batch.receipt();
@@ -57,13 +68,20 @@ impl Engine {
                     committed_at_ms: receipt.committed_at_ms,
                     assurance: batch.assurance(),
                 };
-                self.admit(key, batch, told)
+                self.admit(key, batch, told)?;
+                self.adopt_reached(key);
+                Ok(())
             }
-            Work::Transition(_, transition) => {
-                // The frame names no subscription: one sent for another of ours may come again.
-                if verifier.state().tail == Some(transition.digest()) {
-                    return Ok(());
+            Work::Transition(subscription_id, transition) => {
+                match subscription.place(&transition) {
+                    Place::Now => self.work.push_front(Work::Adopt(subscription_id, transition)),
+                    Place::Later => subscription.hold(transition).map_err(Refusal::from)?,
+                    Place::Past => {}
                 }
+                Ok(())
+            }
+            Work::Ended(_, failure) => Err(failure),
+            Work::Adopt(_, transition) => {
                 let adopted = verifier.handle_transition(Rc::unwrap_or_clone(transition), &self.keys)?;
                 let told = {
                     let transition = adopted.transition();
@@ -73,8 +91,18 @@ impl Engine {
                         to_epoch: transition.replacement_broker_epoch,
                     }
                 };
-                self.admit(key, adopted, told)
+                self.admit(key, adopted, told)?;
+                self.adopt_reached(key);
+                Ok(())
             }
+        }
+    }
+
+    /// What was held until now is next.
+    fn adopt_reached(&mut self, key: PositionKey) {
+        let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
+        if let Some((subscription_id, reached)) = subscription.subscription_id.zip(subscription.take_reached()) {
+            self.work.push_front(Work::Adopt(subscription_id, reached));
         }
     }
 
@@ -133,28 +161,45 @@ impl Engine {
             self.tell(event);
             self.tell(Event::StatusChanged);
         }
-        self.apply_work(now_ms);
+        self.open_due(now_ms);
+        self.handle_channel(now_ms);
     }
 
     /// The commit that was asked for failed: nothing of it was kept, so its subscription starts again at what is durable.
     pub fn handle_store_error(&mut self, error: &StoreError, now_ms: u64) {
         let Waiting::Commit { key, .. } = core::mem::replace(&mut self.waiting, Waiting::Nothing) else { return };
         match error {
-            StoreError::Conflict => {
-                self.leave(key, now_ms);
-                if let Some(subscription) = self.subscriptions.get_mut(&key) {
-                    subscription.state = SubscriptionState::Opening;
-                }
-                self.outputs.push_back(Output::Load { key });
-            }
+            StoreError::Conflict => self.reload(key, now_ms),
             StoreError::Fenced => {
+                self.fenced = true;
                 self.fail(Some(key), Failure::from(error));
-                self.channel.close(now_ms);
-                self.set_connection(Connection::Closed);
+                self.halt(now_ms);
             }
             _ => self.subscription_failed(key, Failure::from(error), now_ms),
         }
+        self.open_due(now_ms);
         self.handle_channel(now_ms);
+    }
+
+    /// The position moved without us: it is read again, and a failure only when it keeps moving.
+    fn reload(&mut self, key: PositionKey, now_ms: u64) {
+        self.leave(key, now_ms);
+        let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
+        subscription.load = Load::Needed;
+        if subscription.attempts < MAX_RE_ENTRIES {
+            subscription.attempts += 1;
+            subscription.state = SubscriptionState::Due { attempt: subscription.attempts, at_ms: now_ms };
+        } else {
+            self.subscription_failed(key, Failure::from(&StoreError::Conflict), now_ms);
+        }
+    }
+
+    /// Closes for good: nothing more is sent, and nothing that still comes counts.
+    pub(super) fn halt(&mut self, now_ms: u64) {
+        self.chain_retry_at_ms = None;
+        self.channel.close(now_ms);
+        self.handle_channel(now_ms);
+        self.set_connection(Connection::Closed);
     }
 
     /// Takes a subscription out of the session by the remedy of what failed: for another try at its boundary, or for good.
@@ -162,8 +207,7 @@ impl Engine {
         self.leave(key, now_ms);
         let jitter = self.jitter();
         if let Some(subscription) = self.subscriptions.get_mut(&key) {
-            let again = matches!(failure.remedy, Remedy::Retry | Remedy::ReEnterAtBoundary)
-                && subscription.attempts < MAX_RE_ENTRIES;
+            let again = may_help(&failure) && subscription.attempts < MAX_RE_ENTRIES;
             subscription.state = if again {
                 let delay_ms = self.backoff.delay_ms(subscription.attempts, jitter);
                 subscription.attempts += 1;
@@ -176,6 +220,13 @@ impl Engine {
         self.fail(Some(key), failure);
         self.tell(Event::StatusChanged);
     }
+}
+
+/// Whether asking again at the same boundary may bring another answer. Behind the retention floor it cannot: the way back
+/// in is a snapshot, and that is the application's to choose (§12.2.2).
+fn may_help(failure: &Failure) -> bool {
+    matches!(failure.remedy, Remedy::Retry | Remedy::ReEnterAtBoundary)
+        && failure.code != ErrorKind::CursorTooOld.code()
 }
 
 fn take_delivery(subscription: &mut Subscription, delivery: Rc<RecordDelivery>) -> Result<(), Refusal> {

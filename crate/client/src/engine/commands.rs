@@ -1,14 +1,16 @@
 //! What an application asks for.
 
+use alloc::vec::Vec;
+
 use remuda_position::{Boundary, PositionKey, StoreError, StoredPosition};
 use remuda_session::ApiMisuse;
 use remuda_wire::request::{CloseSubscriptionRequest, RequestBody};
 
 use super::{Engine, Output};
 use crate::append::{Append, AppendId, AppendOutcome};
-use crate::event::{Connection, Event};
+use crate::event::Event;
 use crate::failure::Failure;
-use crate::subscription::{Subscription, SubscriptionSpec, SubscriptionState};
+use crate::subscription::{Load, Subscription, SubscriptionSpec, SubscriptionState};
 use crate::work::Waiting;
 
 impl Engine {
@@ -18,14 +20,30 @@ impl Engine {
         let failed = self.subscriptions.get(&key).is_some_and(|known| known.state == SubscriptionState::Failed);
         if failed || !self.subscriptions.contains_key(&key) {
             self.subscriptions.insert(key, Subscription::new(spec, Boundary::empty(key)));
-            self.outputs.push_back(Output::Load { key });
+            self.ask_load(key);
         }
         key
     }
 
+    /// Reads a position; only after the commit that moves it, when one is under way.
+    fn ask_load(&mut self, key: PositionKey) {
+        let committing = self.is_committing(&key);
+        let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
+        if committing {
+            subscription.load = Load::Needed;
+            subscription.state = SubscriptionState::Due { attempt: subscription.attempts, at_ms: 0 };
+        } else {
+            subscription.load = Load::Asked;
+            subscription.state = SubscriptionState::Opening;
+            self.outputs.push_back(Output::Load { key });
+        }
+    }
+
     /// Takes a loaded position: the subscription opens as soon as there is a session.
     pub fn handle_loaded(&mut self, key: PositionKey, stored: Option<StoredPosition>, now_ms: u64) {
-        let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
+        // Only what was asked for, and once: a later answer may be older than what was committed since.
+        let Some(subscription) = self.subscriptions.get_mut(&key).filter(|it| it.load == Load::Asked) else { return };
+        subscription.load = Load::Done;
         subscription.boundary = stored.map_or_else(|| Boundary::empty(key), |stored| Boundary::stored(key, stored));
         subscription.state = SubscriptionState::Due { attempt: subscription.attempts, at_ms: now_ms };
         self.tell(Event::StatusChanged);
@@ -34,7 +52,10 @@ impl Engine {
 
     /// A position could not be loaded: without it nothing is asked for, since nothing could be kept.
     pub fn handle_load_failed(&mut self, key: PositionKey, error: &StoreError, now_ms: u64) {
-        self.subscription_failed(key, Failure::from(error), now_ms);
+        if let Some(subscription) = self.subscriptions.get_mut(&key).filter(|it| it.load == Load::Asked) {
+            subscription.load = Load::Needed;
+            self.subscription_failed(key, Failure::from(error), now_ms);
+        }
     }
 
     /// The network is said to be back: what waits to be tried again is tried now.
@@ -56,7 +77,7 @@ impl Engine {
         self.tell(Event::StatusChanged);
     }
 
-    /// Appends; settled by [`Event::Appended`].
+    /// Appends; settled by exactly one [`Event::Appended`].
     pub fn append(&mut self, id: AppendId, append: Append, now_ms: u64) {
         let body = RequestBody::Append(append.into_request(self.config.stream_id));
         match self.channel.submit(body, now_ms) {
@@ -70,23 +91,28 @@ impl Engine {
 
     /// Closes for good.
     pub fn close(&mut self, now_ms: u64) {
-        self.channel.close(now_ms);
-        self.chain_retry_at_ms = None;
-        self.handle_channel(now_ms);
-        self.set_connection(Connection::Closed);
+        self.halt(now_ms);
     }
 
-    /// Opens every subscription whose time has come, when there is a session to open it in.
+    /// Opens every subscription whose time has come, or reads its position first.
     pub(super) fn open_due(&mut self, now_ms: u64) {
-        if !self.in_session {
-            return;
-        }
-        let due = |subscription: &Subscription| subscription.due_at().is_some_and(|at_ms| at_ms <= now_ms);
-        let keys: alloc::vec::Vec<_> =
-            self.subscriptions.iter().filter(|(_, subscription)| due(subscription)).map(|(key, _)| *key).collect();
+        let is_due = |it: &Subscription| it.due_at().is_some_and(|at_ms| at_ms <= now_ms);
+        let keys: Vec<_> = self
+            .subscriptions
+            .iter()
+            .filter(|(key, it)| is_due(it) && self.can_open(key, it))
+            .map(|(key, _)| *key)
+            .collect();
         for key in keys {
-            if let Err(misuse) = self.open(key, now_ms) {
-                self.fail(Some(key), Failure::from(misuse));
+            // The one before it may have changed what this one waits for.
+            let Some(subscription) = self.subscriptions.get(&key).filter(|it| is_due(it)) else { continue };
+            if !self.can_open(&key, subscription) {
+                continue;
+            }
+            if subscription.load == Load::Needed {
+                self.ask_load(key);
+            } else if let Err(misuse) = self.open(key, now_ms) {
+                self.subscription_failed(key, Failure::from(misuse), now_ms);
             }
         }
     }
@@ -97,7 +123,7 @@ impl Engine {
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
         let request = subscription.open(&self.config.context, self.config.stream_id, encrypted, subscription_id);
         let handle = self.channel.submit(RequestBody::OpenSubscription(request), now_ms)?;
-        self.opening.insert(handle, key);
+        self.opening.insert(handle, (key, subscription_id));
         self.routes.insert(subscription_id, key);
         self.handle_channel(now_ms);
         Ok(())

@@ -4,6 +4,7 @@ use alloc::rc::Rc;
 
 use remuda_session::{ChannelOutput, CloseCause, Output as SessionOutput, PostId, ProviderError, RequestHandle};
 use remuda_session::{RoutedFrame, Slot, TransportError};
+use remuda_verify::response::verify_provisional;
 use remuda_wire::context::FinalizedView;
 use remuda_wire::response::ResponseBody;
 use remuda_wire::verdict::{ProtocolViolation, Refusal, VerifyError};
@@ -17,9 +18,15 @@ use crate::outcome::ChainReadError;
 use crate::subscription::SubscriptionState;
 use crate::work::{Waiting, Work};
 
+/// How much may wait to be applied before polls wait too. What is in flight then may still come: one body.
+const MAX_WORK_BYTES: usize = 8 * 1024 * 1024;
+
 impl Engine {
     /// A whole response body.
     pub fn handle_body(&mut self, slot: Slot, post: PostId, bytes: &[u8], now_ms: u64) {
+        if slot == Slot::Poll {
+            self.work_bytes = self.work_bytes.saturating_add(bytes.len());
+        }
         self.channel.handle_body(slot, post, bytes, now_ms);
         self.handle_channel(now_ms);
     }
@@ -52,24 +59,35 @@ impl Engine {
         match answer {
             Ok(bytes) => match self.keys.handle_read(bytes, view) {
                 Ok(()) => self.chain_read(view, now_ms),
-                Err(refusal) => self.chain_failed(view, refusal.into(), None),
+                Err(refusal) => self.chain_failed(view, refusal.into(), None, now_ms),
             },
-            Err(ChainReadError::Gone) => {
-                if let Some(view) = view {
+            Err(error) => {
+                if let (ChainReadError::Gone, Some(view)) = (error, view) {
                     self.keys.handle_gone(view);
-                    self.waiting = Waiting::Nothing;
-                    self.apply_work(now_ms);
+                    if self.keys.knows(view) {
+                        self.chain_read(Some(view), now_ms);
+                        return;
+                    }
                 }
-            }
-            Err(ChainReadError::NotFound) => {
+                let failure = match error {
+                    ChainReadError::Gone | ChainReadError::NotFound => Refusal::from(VerifyError::KeyUnresolved).into(),
+                    ChainReadError::Transport(error) => Failure::from(&error),
+                };
                 let retry_at_ms = self.chain_retry(now_ms);
-                self.chain_failed(view, Refusal::from(VerifyError::KeyUnresolved).into(), retry_at_ms);
-            }
-            Err(ChainReadError::Transport(error)) => {
-                let retry_at_ms = self.chain_retry(now_ms);
-                self.chain_failed(view, Failure::from(&error), retry_at_ms);
+                self.chain_failed(view, failure, retry_at_ms, now_ms);
             }
         }
+    }
+
+    /// Whether a read of the latest view is what starts the session.
+    fn awaits_start(&self) -> bool {
+        self.connection == Connection::Connecting && self.channel.is_closed()
+    }
+
+    /// Whether the queue waits for this very read. Of a session that is gone it is of no more use, and what the queue waits
+    /// for now must not be forgotten over it.
+    fn awaits_read(&self, view: &FinalizedView) -> bool {
+        matches!(&self.waiting, Waiting::Key { view: awaited, .. } if awaited == view)
     }
 
     fn chain_retry(&mut self, now_ms: u64) -> Option<u64> {
@@ -80,13 +98,19 @@ impl Engine {
     /// A read is in the book: the first one starts the session, a pinned one lets its frame be judged.
     fn chain_read(&mut self, view: Option<&FinalizedView>, now_ms: u64) {
         self.chain_attempts = 0;
-        if view.is_some() {
-            self.waiting = Waiting::Nothing;
-            self.apply_work(now_ms);
+        if let Some(view) = view {
+            if self.awaits_read(view) {
+                self.waiting = Waiting::Nothing;
+                self.handle_channel(now_ms);
+            }
+            return;
+        }
+        // Closed meanwhile: it stays closed.
+        if !self.awaits_start() {
             return;
         }
         if self.keys.stream().is_none() {
-            self.chain_failed(None, Refusal::from(VerifyError::StreamMismatch).into(), None);
+            self.chain_failed(None, Refusal::from(VerifyError::StreamMismatch).into(), None, now_ms);
             return;
         }
         let seed = self.fresh_id().0;
@@ -97,7 +121,11 @@ impl Engine {
     }
 
     /// A read failed: again at `retry_at_ms`, or for good.
-    fn chain_failed(&mut self, view: Option<&FinalizedView>, failure: Failure, retry_at_ms: Option<u64>) {
+    fn chain_failed(&mut self, view: Option<&FinalizedView>, failure: Failure, retry_at_ms: Option<u64>, now_ms: u64) {
+        let is_awaited = view.map_or_else(|| self.awaits_start(), |view| self.awaits_read(view));
+        if !is_awaited {
+            return;
+        }
         self.chain_attempts = self.chain_attempts.saturating_add(1);
         self.fail(None, failure);
         match (view, retry_at_ms) {
@@ -108,11 +136,7 @@ impl Engine {
                 self.chain_retry_at_ms = Some(retry_at_ms);
                 self.set_connection(Connection::Waiting { retry_at_ms });
             }
-            (_, None) => {
-                self.work.clear();
-                self.waiting = Waiting::Nothing;
-                self.set_connection(Connection::Closed);
-            }
+            (_, None) => self.halt(now_ms),
         }
     }
 
@@ -142,7 +166,21 @@ impl Engine {
                 ChannelOutput::PollRefused { error, .. } => self.fail(None, Failure::from(&error)),
             }
         }
+        for id in core::mem::take(&mut self.unsent) {
+            let outcome = AppendOutcome::Refused(Failure::from(&TransportError::Offline));
+            self.tell(Event::Appended { id, outcome });
+        }
         self.apply_work(now_ms);
+        self.pace(now_ms);
+    }
+
+    /// Polls wait while too much waits to be applied: credit counts what has arrived, and a disk may be slower than a peer.
+    fn pace(&mut self, now_ms: u64) {
+        if self.work_bytes > MAX_WORK_BYTES {
+            self.channel.pause_polls();
+        } else if self.channel.resume_polls(now_ms) {
+            self.handle_channel(now_ms);
+        }
     }
 
     fn handle_session_output(&mut self, slot: Slot, output: SessionOutput, now_ms: u64) {
@@ -159,9 +197,8 @@ impl Engine {
             SessionOutput::Answer { handle, result } => self.handle_answer(handle, result, now_ms),
             SessionOutput::Frame(frame) => self.handle_frame(frame),
             SessionOutput::SubscriptionEnded { subscription_id, error } => {
-                if let Some(key) = self.routes.get(&subscription_id).copied() {
-                    self.subscription_failed(key, Failure::from(&error), now_ms);
-                }
+                // After what came before it: the last batches of a subscription are as good as any.
+                self.work.push_back(Work::Ended(subscription_id, Failure::from(&error)));
             }
             SessionOutput::PollTimeout { handle } | SessionOutput::Unanswered { handle } => {
                 self.opening.remove(&handle);
@@ -171,10 +208,7 @@ impl Engine {
             }
             SessionOutput::Unsent { handle } => {
                 self.opening.remove(&handle);
-                if let Some(id) = self.appends.remove(&handle) {
-                    let outcome = AppendOutcome::Refused(Failure::from(&TransportError::Offline));
-                    self.tell(Event::Appended { id, outcome });
-                }
+                self.unsent.extend(self.appends.remove(&handle));
             }
             SessionOutput::Closed { cause, retry_at_ms } => self.handle_closed(slot, &cause, retry_at_ms, now_ms),
         }
@@ -183,13 +217,15 @@ impl Engine {
     fn handle_answer(&mut self, handle: RequestHandle, result: Result<ResponseBody, ProviderError>, now_ms: u64) {
         if let Some(id) = self.appends.remove(&handle) {
             let outcome = match result {
-                Ok(ResponseBody::Append(result)) => AppendOutcome::Accepted(result),
-                // The session compared the methods: no other body answers an append.
-                Ok(_) => AppendOutcome::Refused(Refusal::from(ProtocolViolation::ResponseMethod).into()),
+                Ok(body) => self.judge_append(body),
                 Err(error) => AppendOutcome::Refused(Failure::from(&error)),
             };
             self.tell(Event::Appended { id, outcome });
-        } else if let Some(key) = self.opening.remove(&handle) {
+        } else if let Some((key, subscription_id)) = self.opening.remove(&handle) {
+            // One that has left meanwhile, or is being opened anew under another id, is not concerned.
+            if self.routes.get(&subscription_id) != Some(&key) {
+                return;
+            }
             match result {
                 Ok(_) => {
                     if let Some(subscription) = self.subscriptions.get_mut(&key) {
@@ -198,6 +234,24 @@ impl Engine {
                     }
                 }
                 Err(error) => self.subscription_failed(key, Failure::from(&error), now_ms),
+            }
+        }
+    }
+
+    /// A result that does not answer an append to this stream says nothing of it: it was sent, and its fate is unknown.
+    fn judge_append(&mut self, body: ResponseBody) -> AppendOutcome {
+        let verdict = match body {
+            ResponseBody::Append(result) => {
+                verify_provisional(&self.config.context, &self.config.stream_id, &result).map(|()| result)
+            }
+            // The session compared the methods: no other body answers an append.
+            _ => Err(ProtocolViolation::ResponseMethod.into()),
+        };
+        match verdict {
+            Ok(result) => AppendOutcome::Accepted(result),
+            Err(refusal) => {
+                self.fail(None, refusal.into());
+                AppendOutcome::Unknown
             }
         }
     }
@@ -220,6 +274,9 @@ impl Engine {
     /// A session ended: what waits of it is dropped, every subscription starts again at its boundary.
     fn handle_closed(&mut self, slot: Slot, cause: &CloseCause, retry_at_ms: Option<u64>, now_ms: u64) {
         if slot == Slot::Command {
+            for id in core::mem::take(&mut self.unsent) {
+                self.tell(Event::Appended { id, outcome: AppendOutcome::Refused(Failure::from(cause)) });
+            }
             if !matches!(cause, CloseCause::Requested | CloseCause::Expired) {
                 self.fail(None, Failure::from(cause));
             }
@@ -227,23 +284,29 @@ impl Engine {
         }
         self.in_session = false;
         self.work.clear();
+        self.work_bytes = 0;
+        // A commit that is under way goes on, and is told when it is done.
         if matches!(self.waiting, Waiting::Key { .. }) {
             self.waiting = Waiting::Nothing;
         }
         self.routes.clear();
         self.opening.clear();
         for subscription in self.subscriptions.values_mut() {
-            subscription.detach();
-            if subscription.state == SubscriptionState::Live || subscription.state == SubscriptionState::Opening {
+            let had_begun = subscription.detach().is_some();
+            if had_begun && subscription.state != SubscriptionState::Failed {
                 subscription.state = SubscriptionState::Due { attempt: subscription.attempts, at_ms: now_ms };
             }
         }
-        if !matches!(cause, CloseCause::Requested | CloseCause::Expired) {
+        if !matches!(cause, CloseCause::Requested | CloseCause::Expired | CloseCause::PollGivenUp) {
             self.fail(None, Failure::from(cause));
         }
-        self.set_connection(match retry_at_ms {
-            Some(retry_at_ms) => Connection::Waiting { retry_at_ms },
-            None => Connection::Closed,
-        });
+        match retry_at_ms {
+            Some(retry_at_ms) => self.set_connection(Connection::Waiting { retry_at_ms }),
+            None => {
+                // Nothing more is asked of this peer, by commands either.
+                self.channel.close(now_ms);
+                self.set_connection(Connection::Closed);
+            }
+        }
     }
 }

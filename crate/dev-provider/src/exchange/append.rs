@@ -9,7 +9,6 @@ use super::Exchange;
 use crate::refusal::{Code, Refusal};
 use crate::session::{Session, SessionState};
 use crate::store::StoredRecord;
-use crate::time::now_ms;
 
 impl Exchange {
     pub(super) async fn append(
@@ -19,7 +18,7 @@ impl Exchange {
         state: &mut SessionState,
     ) -> Result<AppendResult, Refusal> {
         self.check_append(&body, session)?;
-        spend_rate(session, state, u64::try_from(body.payload.len()).unwrap_or(u64::MAX))?;
+        spend_rate(session, state, self.broker.chain.now_ms(), u64::try_from(body.payload.len()).unwrap_or(u64::MAX))?;
         let record = StoredRecord {
             header: RecordHeader {
                 stream_id: body.stream_id,
@@ -72,8 +71,8 @@ impl Exchange {
 }
 
 /// The grant's bytes per second, by whole seconds of this session.
-fn spend_rate(session: &Session, state: &mut SessionState, bytes: u64) -> Result<(), Refusal> {
-    let (second, spent) = (now_ms() / 1_000, state.append_window.1);
+fn spend_rate(session: &Session, state: &mut SessionState, now_ms: u64, bytes: u64) -> Result<(), Refusal> {
+    let (second, spent) = (now_ms / 1_000, state.append_window.1);
     let spent = if state.append_window.0 == second { spent } else { 0 };
     let total = spent.saturating_add(bytes);
     if total > session.admitted.grant.max_append_bytes_per_sec {

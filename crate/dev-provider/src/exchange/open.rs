@@ -15,7 +15,6 @@ use crate::keys::sign;
 use crate::refusal::{Code, Refusal};
 use crate::session::{Session, SessionState};
 use crate::subscription::{Cursor, Subscription};
-use crate::time::now_ms;
 
 /// `cbqs.max_subscriptions_per_connection`, default.
 const MAX_SUBSCRIPTIONS: usize = 256;
@@ -100,7 +99,7 @@ impl Exchange {
             broker_epoch: head.epoch,
             first_retained_sequence: 0,
             previous_checkpoint: self.broker.transition(head.epoch)?.digest(),
-            committed_at_ms: now_ms(),
+            committed_at_ms: chain.now_ms(),
             signature: Signature::ZERO,
         };
         anchor.signature = sign(&self.broker.keys.provider, &anchor);

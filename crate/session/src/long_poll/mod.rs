@@ -247,6 +247,19 @@ impl LongPollSession {
         self.close_with(cause, None);
     }
 
+    /// Gives up the exchange in flight and with it the session; a new one begins at once, in which the caller opens its
+    /// subscriptions again. Frames of the answer may be lost, so nothing less is safe. Does nothing unless one is in flight.
+    pub(crate) fn give_up_exchange(&mut self, cause: CloseCause, now_ms: u64) {
+        if !matches!(self.state, State::Open(OpenState { exchange: Exchange::InFlight(..), .. })) {
+            return;
+        }
+        if let Some(posted) = self.posted() {
+            self.outputs.push_back(Output::Abort { post: posted.post });
+        }
+        self.close_with(cause, Some(now_ms));
+        self.begin(now_ms);
+    }
+
     /// The network is said to be back: a handshake that waits for its time begins now.
     pub fn handle_online(&mut self, now_ms: u64) {
         if let State::Waiting { retry_at_ms } = &mut self.state {

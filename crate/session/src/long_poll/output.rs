@@ -119,6 +119,8 @@ pub enum CloseCause {
     Expired,
     /// A handshake frame or an `OpenSubscription` was answered by an empty batch: what the peer made of it is unknown.
     OutcomeUnknown,
+    /// A held poll was given up so that another subscription can be opened at once.
+    PollGivenUp,
     /// The holder key did not sign.
     SigningFailed,
     /// The caller closed it.
@@ -134,6 +136,7 @@ impl CloseCause {
             Self::Transport(error) => error.code(),
             Self::Expired => "session/expired",
             Self::OutcomeUnknown => "session/outcome-unknown",
+            Self::PollGivenUp => "session/poll-given-up",
             Self::SigningFailed => "session/signing-failed",
             Self::Requested => "session/requested",
         }
@@ -145,7 +148,7 @@ impl CloseCause {
             Self::Violation(refusal) => refusal.remedy(),
             Self::Provider(error) => error.remedy(),
             Self::Transport(error) => error.remedy(),
-            Self::Expired | Self::OutcomeUnknown => Remedy::Retry,
+            Self::Expired | Self::OutcomeUnknown | Self::PollGivenUp => Remedy::Retry,
             Self::SigningFailed => Remedy::FixRequest,
             Self::Requested => Remedy::Surface,
         }

@@ -16,7 +16,7 @@ fn recode<T: Canonical>(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
 }
 
 macro_rules! types {
-    ($($name:literal = $ty:ty,)+) => { &[$(($name, recode::<$ty> as Recode),)+] };
+    ($($name:literal = $ty:ty,)+) => { &[$(($name, recode::<$ty>),)+] };
 }
 
 /// Every struct and enum by its specification name.
@@ -116,22 +116,28 @@ const TYPES: &[(&str, Recode)] = types! {
     "VerificationModeV1" = request::VerificationMode,
 };
 
+/// The frames, whose version byte is no part of their body.
+const FRAMES: &[(&str, Recode)] = &[
+    ("CbqsClientFrameV1", |bytes| frame::ClientFrame::from_bytes(bytes).map(|frame| frame.to_bytes())),
+    ("CbqsServerFrameV1", |bytes| frame::ServerFrame::from_bytes(bytes).map(|frame| frame.to_bytes())),
+    ("CbqsServerFrameBatchV1", |bytes| frame::ServerFrameBatch::from_bytes(bytes).map(|batch| batch.to_bytes())),
+];
+
+/// Decodes a whole object of the type called `name` and encodes it again; `None` when there is no such type.
+pub fn recode_as(name: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, DecodeError>> {
+    TYPES.iter().chain(FRAMES).find(|(known, _)| *known == name).map(|(_, recode)| recode(bytes))
+}
+
+/// The names of all types.
+pub fn type_names() -> impl Iterator<Item = &'static str> {
+    TYPES.iter().chain(FRAMES).map(|(name, _)| *name)
+}
+
 /// Decodes a whole object, encodes it again and requires the same bytes.
 pub fn decode(input: &Input<'_>) -> Answer {
     let name = input.at("type").text()?;
     let bytes = input.at("bytes").bytes()?;
-    let again = match name {
-        "CbqsClientFrameV1" => frame::ClientFrame::from_bytes(&bytes)?.to_bytes(),
-        "CbqsServerFrameV1" => frame::ServerFrame::from_bytes(&bytes)?.to_bytes(),
-        "CbqsServerFrameBatchV1" => frame::ServerFrameBatch::from_bytes(&bytes)?.to_bytes(),
-        _ => {
-            let (_, recode) = TYPES
-                .iter()
-                .find(|(known, _)| *known == name)
-                .ok_or_else(|| Refused::Malformed(format!("unknown type {name}")))?;
-            recode(&bytes)?
-        }
-    };
+    let again = recode_as(name, &bytes).ok_or_else(|| Refused::Malformed(format!("unknown type {name}")))??;
     if again == bytes {
         Ok(json!({ "length": bytes.len() }))
     } else {

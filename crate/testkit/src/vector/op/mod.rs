@@ -4,7 +4,7 @@ mod append;
 pub mod audit;
 mod chain;
 mod common;
-mod decode;
+pub mod decode;
 mod endpoint;
 mod evidence;
 mod fast;

@@ -1,0 +1,18 @@
+import { defineConfig } from "@playwright/test";
+import { CHROMIUM, CHROMIUM_ARGUMENTS } from "./support/browser.js";
+
+export default defineConfig({
+  testDir: "./tests",
+  outputDir: "../../test-results/e2e",
+  // Each test has a provider and a browser of its own, and some measure time.
+  workers: 1,
+  timeout: 60_000,
+  expect: { timeout: 15_000 },
+  forbidOnly: true,
+  reporter: [["list"]],
+  use: {
+    launchOptions: { executablePath: CHROMIUM, args: CHROMIUM_ARGUMENTS },
+    screenshot: "only-on-failure",
+    trace: "off",
+  },
+});
