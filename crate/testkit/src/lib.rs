@@ -1,8 +1,8 @@
 //! `remuda-testkit`: what tests share. Nothing shipped depends on it.
 
-pub mod honest;
 pub mod bench;
 pub mod builder;
 pub mod edge_signature;
+pub mod honest;
 pub mod random;
 pub mod vector;
