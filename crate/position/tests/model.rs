@@ -125,6 +125,7 @@ enum Body {
     Transition(BrokerEpochTransition),
 }
 
+#[allow(clippy::large_enum_variant, reason = "one at a time")]
 enum Proven {
     Batch(VerifiedBatch<DeliveredRecord>),
     Transition(AdoptedTransition),

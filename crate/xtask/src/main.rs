@@ -14,6 +14,7 @@ mod setup;
 mod stamp;
 mod suites;
 mod tally;
+mod validation;
 mod vectors;
 mod workspace;
 
@@ -51,6 +52,12 @@ enum Command {
     Layers,
     /// Only the check that pure crates need nothing of their host.
     Purity,
+    /// Write crate/VALIDATION.md: rule by rule, what refuses its violation and what shows it.
+    Validation {
+        /// Only say whether it is up to date and complete.
+        #[arg(long)]
+        check: bool,
+    },
     /// Run conformance vectors.
     Vectors(vectors::Request),
     /// Build the wasm that ships, with its glue, into pkg/generated.
@@ -97,6 +104,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Check => check::run(workspace, setup),
         Command::Layers => check::layers::run(workspace),
         Command::Purity => check::purity::run(workspace, setup),
+        Command::Validation { check } => validation::run(workspace, check),
         Command::Vectors(request) => vectors::run(workspace, setup, &request, tally),
         Command::Wasm => {
             artefacts::build(workspace, setup)?;
