@@ -1,5 +1,6 @@
 //! `remuda-testkit`: what tests share. Nothing shipped depends on it.
 
+pub mod audit_text;
 pub mod bench;
 pub mod builder;
 pub mod edge_signature;

@@ -59,6 +59,11 @@ impl PublicKey {
         self.table();
     }
 
+    /// How many signatures it has judged, its clones included: for tests that none is judged twice.
+    pub fn judged(&self) -> u32 {
+        self.0.judged.load(Ordering::Relaxed)
+    }
+
     fn table(&self) -> Option<&FixedKey> {
         let Parsed { key, table, .. } = &*self.0;
         table.get_or_init(|| Box::new(FixedKey::new(self.bytes(), key.to_edwards()))).as_ref()
@@ -70,7 +75,8 @@ impl PublicKey {
     /// [`VerifyError::Signature`], for whatever reason: `ed25519-dalek`'s `verify_strict` says no.
     pub fn verify(&self, message: &[u8], signature: &Signature) -> Result<(), VerifyError> {
         let Parsed { key, judged, table } = &*self.0;
-        if table.get().is_none() && judged.fetch_add(1, Ordering::Relaxed) < SIGNATURES_BEFORE_TABLE {
+        let before = judged.fetch_add(1, Ordering::Relaxed);
+        if table.get().is_none() && before < SIGNATURES_BEFORE_TABLE {
             let signature = DalekSignature::from_bytes(&signature.0);
             return key.verify_strict(message, &signature).map_err(|_| VerifyError::Signature);
         }

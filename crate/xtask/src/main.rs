@@ -4,6 +4,7 @@
 
 mod artefacts;
 mod artifact;
+mod audit;
 mod bench;
 mod browser_suites;
 mod check;
@@ -60,6 +61,8 @@ enum Command {
     },
     /// Run conformance vectors.
     Vectors(vectors::Request),
+    /// Judge an audit file; the exit code is the verdict.
+    Audit(audit::Request),
     /// Build the wasm that ships, with its glue, into pkg/generated.
     Wasm,
     /// Run the wasm test suites in headless Chromium.
@@ -106,6 +109,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Purity => check::purity::run(workspace, setup),
         Command::Validation { check } => validation::run(workspace, check),
         Command::Vectors(request) => vectors::run(workspace, setup, &request, tally),
+        Command::Audit(request) => audit::run(workspace, &request),
         Command::Wasm => {
             artefacts::build(workspace, setup)?;
             artefacts::print_sizes(workspace)
