@@ -120,6 +120,7 @@ impl Object {
 }
 
 #[derive(Clone)]
+#[allow(clippy::large_enum_variant, reason = "a handful, in a test")]
 enum Body {
     Batch(Vec<RecordDelivery>),
     Transition(BrokerEpochTransition),
