@@ -28,6 +28,7 @@ pub enum Connection {
 
 /// Something that an application may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "each is handed out as it is made")]
 pub enum Event {
     /// The connection, a boundary, or the state of a subscription changed.
     StatusChanged,

@@ -11,6 +11,7 @@ use remuda_verify::chain_view::ChainView;
 use remuda_verify::signature::PublicKey;
 use remuda_wire::chain::{BrokerState, StreamRecord};
 use remuda_wire::context::{FinalizedView, SigningContext};
+use remuda_wire::key::SigningPublicKey;
 use remuda_wire::verdict::{Refusal, VerifyError};
 use remuda_wire::{Bytes32, Canonical};
 
@@ -63,8 +64,7 @@ impl KeyBook {
         if let Some(latest) = &self.latest {
             view.check_against(latest)?;
         }
-        let key =
-            view.state().stream.as_ref().and_then(|stream| PublicKey::from_signing_key(&stream.provider_signing_key));
+        let key = view.state().stream.as_ref().and_then(|stream| self.key(&stream.provider_signing_key));
         if self.first_key.is_none() {
             self.first_key.clone_from(&key);
         }
@@ -82,6 +82,12 @@ impl KeyBook {
         if let Some(key) = self.first_key.clone() {
             self.remember(view, Some(key));
         }
+    }
+
+    /// The key that is known already, with what it learnt, or a new one.
+    fn key(&self, bytes: &SigningPublicKey) -> Option<PublicKey> {
+        let known = self.first_key.as_ref().filter(|known| known.bytes() == bytes.0);
+        known.cloned().or_else(|| PublicKey::from_signing_key(bytes))
     }
 
     fn remember(&mut self, view: &FinalizedView, key: Option<PublicKey>) {

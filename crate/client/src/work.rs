@@ -15,6 +15,7 @@ use crate::failure::Failure;
 
 /// One frame for one subscription.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "as large as the frame that it is, for as long as it is judged")]
 pub(crate) enum Work {
     /// A record.
     Delivery(Rc<RecordDelivery>),

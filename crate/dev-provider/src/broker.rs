@@ -146,7 +146,7 @@ impl Broker {
         let head = self.head.borrow().clone();
         let batch = Arc::new(self.seal(&head, records)?);
         let (store, writing) = (Arc::clone(&self.store), Arc::clone(&batch));
-        tokio::task::spawn_blocking(move || store.commit_batch(&writing.receipt, &writing.records)).await??;
+        self.chain.clock().write(move || store.commit_batch(&writing.receipt, &writing.records)).await?;
         let (digest, last) = (batch.digest, batch.receipt.last_sequence);
         self.keep(batch);
         self.head.send_replace(Head {
@@ -289,7 +289,7 @@ impl Broker {
         open.closed = true;
         self.commit(&mut open).await?;
         let store = Arc::clone(&self.store);
-        tokio::task::spawn_blocking(move || store.mark_clean()).await?
+        self.chain.clock().write(move || store.mark_clean()).await
     }
 }
 

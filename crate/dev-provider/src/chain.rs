@@ -87,6 +87,11 @@ impl Chain {
         &self.stream
     }
 
+    /// What its time is read from.
+    pub const fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// Milliseconds since 1970.
     pub fn now_ms(&self) -> u64 {
         self.clock.now_ms()

@@ -1,17 +1,16 @@
 //! The wall clock: the provider, unlike everything that judges it, may read one.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a provider reads the time from.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub enum Clock {
     /// The system's clock.
     #[default]
     System,
-    /// Milliseconds since 1970 that a simulation sets.
-    Virtual(Arc<AtomicU64>),
+    /// A simulation's, in milliseconds since 1970.
+    Virtual(Arc<dyn Fn() -> u64 + Send + Sync>),
 }
 
 impl Clock {
@@ -19,8 +18,28 @@ impl Clock {
     pub fn now_ms(&self) -> u64 {
         match self {
             Self::System => now_ms(),
-            Self::Virtual(now_ms) => now_ms.load(Ordering::Relaxed),
+            Self::Virtual(now_ms) => now_ms(),
         }
+    }
+
+    /// Runs what writes to the store: beside other tasks, or in a simulation in their order.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        write: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
+    ) -> anyhow::Result<T> {
+        match self {
+            Self::System => tokio::task::spawn_blocking(write).await?,
+            Self::Virtual(_) => write(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Clock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::System => "System",
+            Self::Virtual(_) => "Virtual",
+        })
     }
 }
 

@@ -51,6 +51,8 @@ object! {
     pub struct AdoptedLineage {
         broker_epoch: u64,
         transition: Bytes32,
+        /// What the transition names: the next one names it too when no checkpoint comes between.
+        last_durable_checkpoint: Bytes32,
     }
 }
 
@@ -138,6 +140,13 @@ impl Boundary {
     /// The last verified checkpoint.
     pub fn checkpoint(&self) -> Option<CheckpointEnd> {
         self.stored.as_ref().and_then(|stored| stored.checkpoint)
+    }
+
+    /// What a transition that continues from here names as the last durable checkpoint. A transition that is adopted names
+    /// ours, or, when we have none yet, the one that we began behind.
+    pub fn last_durable_checkpoint(&self) -> Option<Bytes32> {
+        let stored = self.stored.as_ref()?;
+        stored.adopted.map(|adopted| adopted.last_durable_checkpoint).or(stored.checkpoint.map(|end| end.digest))
     }
 
     /// The lineage in force: that of an adopted transition, else the checkpoint's.

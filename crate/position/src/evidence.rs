@@ -101,10 +101,9 @@ impl Evidence for VerifiedBatch<DeliveredRecord> {
 impl Evidence for AdoptedTransition {
     fn follows(&self, boundary: &Boundary) -> bool {
         let previous = self.transition().previous_lineage.map(|lineage| lineage.broker_epoch);
-        let durable = boundary.checkpoint().map(|end| end.digest);
         // Two restarts with no checkpoint between name the same checkpoint; the lineage tells them apart.
         previous == boundary.broker_epoch()
-            && durable.is_none_or(|digest| digest == self.transition().last_durable_checkpoint)
+            && boundary.last_durable_checkpoint() == Some(self.transition().last_durable_checkpoint)
     }
 
     fn fork(&self) -> Contradiction {
@@ -121,7 +120,11 @@ impl Evidence for AdoptedTransition {
 
     fn adopted(&self) -> Option<AdoptedLineage> {
         let transition = self.transition();
-        Some(AdoptedLineage { broker_epoch: transition.replacement_broker_epoch, transition: transition.digest() })
+        Some(AdoptedLineage {
+            broker_epoch: transition.replacement_broker_epoch,
+            transition: transition.digest(),
+            last_durable_checkpoint: transition.last_durable_checkpoint,
+        })
     }
 
     fn into_items(self) -> Vec<StoredItem> {

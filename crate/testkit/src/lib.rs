@@ -1,3 +1,9 @@
 //! `remuda-testkit`: what tests share. Nothing shipped depends on it.
 
+pub mod audit_text;
+pub mod bench;
+pub mod builder;
+pub mod edge_signature;
+pub mod honest;
+pub mod random;
 pub mod vector;

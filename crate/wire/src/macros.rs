@@ -10,6 +10,8 @@ macro_rules! verdicts {
     }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        // A meaning is plain text: what it has in brackets is no link.
+        #[allow(rustdoc::broken_intra_doc_links)]
         pub enum $name { $(#[doc = concat!("§", $section, ": ", $meaning, ".")] $variant,)+ }
 
         impl $name {

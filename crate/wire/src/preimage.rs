@@ -21,8 +21,14 @@ use crate::record::{FastRecordId, RecordHeader, StandardRecordId};
 use crate::request::RequestBody;
 use crate::writer::Writer;
 
+/// How many hashes this process has computed: for tests that nothing is computed twice.
+#[cfg(feature = "count-hashes")]
+pub static HASHES_COMPUTED: core::sync::atomic::AtomicU64 = core::sync::atomic::AtomicU64::new(0);
+
 /// Keccak-256 of `bytes`.
 pub fn keccak256(bytes: &[u8]) -> Bytes32 {
+    #[cfg(feature = "count-hashes")]
+    HASHES_COMPUTED.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
     let mut hasher = Keccak::v256();
     hasher.update(bytes);
     let mut digest = Bytes32::ZERO;

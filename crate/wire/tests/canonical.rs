@@ -89,6 +89,22 @@ fn a_single_bit_change_is_refused_or_another_value() {
 }
 
 #[test]
+fn a_frame_of_another_version_is_refused() {
+    for of in ["CbqsClientFrameV1", "CbqsServerFrameV1"] {
+        let mut tried = 0;
+        for accepted in corpus().iter().filter(|accepted| accepted.of == of) {
+            for version in [0, 2, 255] {
+                let mut bent = accepted.bytes.clone();
+                bent[0] = version;
+                assert_eq!(recode_as(of, &bent), Some(Err(DecodeError::UnknownVersion)), "{}", accepted.name);
+                tried += 1;
+            }
+        }
+        assert!(tried > 0, "no {of}");
+    }
+}
+
+#[test]
 fn every_prefix_is_refused() {
     for accepted in corpus() {
         for length in 0..accepted.bytes.len() {

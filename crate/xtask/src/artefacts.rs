@@ -11,19 +11,21 @@ use crate::process;
 use crate::setup::Setup;
 use crate::workspace::Workspace;
 
-/// The crates that ship as wasm, the folder of each in `pkg/generated`, and what its files are called.
-const SHIPPED: [(&str, &str, &str); 2] =
-    [("remuda-wasm-client", "client", "remuda_client"), ("remuda-wasm-verifier", "verifier", "remuda_verifier")];
+/// The crates that ship as wasm, the folder of each in `pkg/generated`, what its files are called, and how it is compiled.
+const SHIPPED: [(&str, &str, &str, Build); 2] = [
+    ("remuda-wasm-client", "client", "remuda_client", Build::Release),
+    ("remuda-wasm-verifier", "verifier", "remuda_verifier", Build::Small),
+];
 
 /// Builds what is out of date.
 pub fn build(workspace: &Workspace, setup: &Setup) -> Result<()> {
-    for (package, folder, name) in SHIPPED {
+    for (package, folder, name, build) in SHIPPED {
         if workspace.package(package).is_none() {
             eprintln!("absent: {package}");
             continue;
         }
         let out = generated(workspace).join(folder);
-        Glue { package, name, build: Build::Release, host: Host::Web, out }.make(workspace, setup)?;
+        Glue { package, name, build, host: Host::Web, out }.make(workspace, setup)?;
     }
     Ok(())
 }
@@ -31,7 +33,7 @@ pub fn build(workspace: &Workspace, setup: &Setup) -> Result<()> {
 /// Prints the raw and gzipped sizes of everything generated.
 pub fn print_sizes(workspace: &Workspace) -> Result<()> {
     let mut files = Vec::new();
-    for (_, folder, _) in SHIPPED {
+    for (_, folder, _, _) in SHIPPED {
         files.extend(shipped_files(&generated(workspace).join(folder))?);
     }
     ensure!(!files.is_empty(), "nothing is built yet: run `cargo xtask wasm` first");

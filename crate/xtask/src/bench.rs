@@ -1,6 +1,6 @@
 //! Benchmarks: the same measurements natively and in WebAssembly under Node.js, side by side.
 //!
-//! Both sides print lines `bench: NAME = VALUE UNIT`.
+//! Both sides print lines `bench: NAME = VALUE UNIT`; those on @noble libraries run beside the wasm.
 
 use std::process::Command;
 
@@ -37,13 +37,16 @@ pub fn run(workspace: &Workspace, setup: &Setup) -> Result<()> {
     node.current_dir(&workspace.root).arg("tests-wasm/bench/run.mjs").arg(glue);
     let wasm = measure("wasm under Node.js", &mut node)?;
 
-    println!("\n{:<48} {:>14} {:>14} {:>12}  unit", "measurement", "native", "wasm", "wasm/native");
+    println!("\n{:<56} {:>14} {:>14} {:>12}  unit", "measurement", "native", "wasm", "wasm/native");
     for Measured { name, value, unit } in &native {
         let Some(other) = wasm.iter().find(|other| other.name == *name) else {
-            println!("{name:<48} {value:>14.3} {:>14} {:>12}  {unit}", "-", "-");
+            println!("{name:<56} {value:>14.3} {:>14} {:>12}  {unit}", "-", "-");
             continue;
         };
-        println!("{name:<48} {value:>14.3} {:>14.3} {:>12.3}  {unit}", other.value, other.value / value);
+        println!("{name:<56} {value:>14.3} {:>14.3} {:>12.3}  {unit}", other.value, other.value / value);
+    }
+    for Measured { name, value, unit } in wasm.iter().filter(|it| native.iter().all(|other| other.name != it.name)) {
+        println!("{name:<56} {:>14} {value:>14.3} {:>12}  {unit}", "-", "-");
     }
     Ok(())
 }

@@ -31,6 +31,8 @@ pub struct Glue<'a> {
 pub enum Build {
     /// As it ships: `release`, then wasm-opt.
     Release,
+    /// As it ships where its size counts most: the profile `release-verifier`, then wasm-opt.
+    Small,
     /// Optimised enough to compute, built soon: the profile `wasm-dev`.
     Dev,
 }
@@ -77,7 +79,7 @@ impl Glue<'_> {
             // The glue is CommonJS wherever the nearest package.json above says otherwise.
             stamp::write(&staged.join("package.json"), "{ \"type\": \"commonjs\" }\n")?;
         }
-        if self.build == Build::Release {
+        if self.build != Build::Dev {
             eprint!("[wasm] {package}: wasm-opt -O3 (about 20 s) … ");
             let started = Instant::now();
             let wasm = staged.join(format!("{}_bg.wasm", self.name));
@@ -97,6 +99,7 @@ impl Glue<'_> {
         let mut cargo = setup.wasm_toolchain()?.cargo(workspace, "build");
         let profile = match self.build {
             Build::Release => "release",
+            Build::Small => "release-verifier",
             Build::Dev => "wasm-dev",
         };
         let built = artifact::build(cargo.args(["--lib", "-p", package, "--profile", profile]))?;

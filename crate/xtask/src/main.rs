@@ -4,6 +4,7 @@
 
 mod artefacts;
 mod artifact;
+mod audit;
 mod bench;
 mod browser_suites;
 mod check;
@@ -14,6 +15,7 @@ mod setup;
 mod stamp;
 mod suites;
 mod tally;
+mod validation;
 mod vectors;
 mod workspace;
 
@@ -51,8 +53,16 @@ enum Command {
     Layers,
     /// Only the check that pure crates need nothing of their host.
     Purity,
+    /// Write crate/VALIDATION.md: rule by rule, what refuses its violation and what shows it.
+    Validation {
+        /// Only say whether it is up to date and complete.
+        #[arg(long)]
+        check: bool,
+    },
     /// Run conformance vectors.
     Vectors(vectors::Request),
+    /// Judge an audit file; the exit code is the verdict.
+    Audit(audit::Request),
     /// Build the wasm that ships, with its glue, into pkg/generated.
     Wasm,
     /// Run the wasm test suites in headless Chromium.
@@ -97,7 +107,9 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Check => check::run(workspace, setup),
         Command::Layers => check::layers::run(workspace),
         Command::Purity => check::purity::run(workspace, setup),
+        Command::Validation { check } => validation::run(workspace, check),
         Command::Vectors(request) => vectors::run(workspace, setup, &request, tally),
+        Command::Audit(request) => audit::run(workspace, &request),
         Command::Wasm => {
             artefacts::build(workspace, setup)?;
             artefacts::print_sizes(workspace)

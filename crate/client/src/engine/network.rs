@@ -2,13 +2,15 @@
 
 use alloc::rc::Rc;
 
-use remuda_session::{ChannelOutput, CloseCause, Output as SessionOutput, PostId, ProviderError, RequestHandle};
+use remuda_session::{
+    ChannelOutput, CloseCause, ErrorKind, Output as SessionOutput, PostId, ProviderError, RequestHandle,
+};
 use remuda_session::{RoutedFrame, Slot, TransportError};
 use remuda_verify::response::verify_provisional;
 use remuda_wire::context::FinalizedView;
 use remuda_wire::response::ResponseBody;
 use remuda_wire::verdict::{ProtocolViolation, Refusal, VerifyError};
-use remuda_wire::{Bytes32, Signature};
+use remuda_wire::{Bytes32, Remedy, Signature};
 
 use super::{Engine, Output};
 use crate::append::AppendOutcome;
@@ -218,6 +220,12 @@ impl Engine {
         if let Some(id) = self.appends.remove(&handle) {
             let outcome = match result {
                 Ok(body) => self.judge_append(body),
+                // The peer has seen this very counter: a copy of ours was faster, and its answer is lost.
+                Err(error) if error.kind() == ErrorKind::RequestReplay => AppendOutcome::Unknown,
+                // The session is gone, not the right to append: in the next one the same is taken.
+                Err(error) if error.kind().invalidates_session() => {
+                    AppendOutcome::Refused(Failure { remedy: Remedy::Retry, ..Failure::from(&error) })
+                }
                 Err(error) => AppendOutcome::Refused(Failure::from(&error)),
             };
             self.tell(Event::Appended { id, outcome });
@@ -227,6 +235,8 @@ impl Engine {
                 return;
             }
             match result {
+                // The session ends by it, and what was to be opened in it is opened in the next.
+                Err(error) if error.kind().invalidates_session() => {}
                 Ok(_) => {
                     if let Some(subscription) = self.subscriptions.get_mut(&key) {
                         subscription.state = SubscriptionState::Live;

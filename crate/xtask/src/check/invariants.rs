@@ -32,7 +32,7 @@ const RULES: [Rule; 6] = [
     },
     Rule {
         word: "verify_strict",
-        place: Place::Only(&["crate/verify/src/signature.rs"]),
+        place: Place::Only(&["crate/verify/src/signature.rs", "crate/verify/src/signature/"]),
         why: "signatures are judged in one place",
     },
     Rule { word: "web_sys", place: BROWSER, why: "only web and wasm know the browser" },

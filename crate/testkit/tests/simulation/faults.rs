@@ -1,0 +1,171 @@
+//! Random schedules of faults, and a crash at every storage step: nothing is lost, nothing is repeated.
+
+use remuda_client::{Event, SubscriptionSpec, SubscriptionState};
+
+use crate::honest::three_lanes;
+use crate::provider::settings;
+use crate::world::{simulate, CrashAt, Weather, World};
+
+/// Lets a world that was through anything come to rest, and checks what it kept.
+async fn settle_and_check(world: &mut World, client: usize, specs: &[SubscriptionSpec]) {
+    world.weather = Weather::FAIR;
+    world.crash_at = None;
+    if !world.provider.is_running() {
+        world.provider.restart();
+    }
+    for spec in specs {
+        // Failures that repeating cannot help are the application's to start again.
+        world.with_engine(client, |engine, _| engine.subscribe(spec.clone()));
+    }
+    for _ in 0..2 {
+        let there = world.run_until(300_000, |world| world.caught_up(client)).await;
+        let states: Vec<_> =
+            world.clients[client].engine.subscriptions().values().map(|it| it.state().clone()).collect();
+        assert!(there, "{states:?} {:?}", world.failures(client));
+        world.write_some(5).await;
+        world.run_for(500).await;
+    }
+    assert!(world.run_until(60_000, |world| world.caught_up(client)).await);
+    for spec in specs {
+        world.check(spec.key(&world.provider.context(), &world.provider.stream_id()), &spec.scope());
+    }
+    world.check_appends(client);
+}
+
+#[test]
+fn a_crash_at_every_storage_step() {
+    let script = async |world: &mut World, crash_at: Option<CrashAt>| {
+        let specs = [three_lanes(world), SubscriptionSpec::FullStream];
+        let client = world.open_client(specs.to_vec());
+        // Before the first checkpoint is kept there is no promise yet: a reader begins where the provider stands.
+        world.run_for(300).await;
+        world.write_some(8).await;
+        assert!(
+            world.run_until(5_000, |world| world.provider.head().next_sequence > 0 && world.caught_up(client)).await
+        );
+        world.storage_steps = 0;
+        world.crash_at = crash_at;
+        for round in 0..6 {
+            world.write_some(8).await;
+            world.run_for(200).await;
+            if round == 3 {
+                assert!(world.run_until(5_000, |world| world.caught_up(client)).await);
+                world.provider.kill().await;
+                world.provider.restart();
+            }
+        }
+        let steps = world.storage_steps;
+        settle_and_check(world, client, &specs).await;
+        steps
+    };
+    let steps = simulate(settings(), 20, async |world| script(world, None).await);
+    assert!(steps > 20, "{steps} steps");
+    for step in 1..=steps {
+        simulate(settings(), 20, async |world| script(world, Some(CrashAt(step))).await);
+    }
+}
+
+/// One random schedule; gives everything that was told, and how often a tab crashed and a provider restarted.
+fn schedule(seed: u64) -> (Vec<(u64, Event)>, [u32; 3]) {
+    let mut settings = settings();
+    settings.poll_ms = 5_000;
+    settings.session_ms = 60_000;
+    simulate(settings, seed, async |world| {
+        let specs = [three_lanes(world), SubscriptionSpec::FullStream];
+        let client = world.open_client(specs.to_vec());
+        let lanes = world.provider.lanes();
+        let mut counts = [0; 3];
+        // The first checkpoint is what every later one is linked to: it is not to be missed.
+        world.run_for(1_000).await;
+        world.write_some(3).await;
+        assert!(
+            world.run_until(10_000, |world| world.provider.head().next_sequence > 0 && world.caught_up(client)).await
+        );
+        world.weather = Weather::FOUL;
+        for _ in 0..60 {
+            match world.random.below(12) {
+                0..4 => {
+                    let count = 1 + world.random.below(6);
+                    world.write_some(count).await;
+                }
+                4 => {
+                    for _ in 0..=world.random.below(4) {
+                        let lane = lanes[usize::try_from(world.random.below(6)).expect("few")];
+                        world.append(client, lane);
+                    }
+                }
+                5 => {
+                    world.crash(client);
+                    counts[0] += 1;
+                }
+                // A cursor of the lineage before the last is too old: one restart at a time.
+                action @ 6..8 if has_checkpoint_of_this_lineage(world, client) => {
+                    if action == 6 {
+                        world.provider.kill().await;
+                    } else {
+                        world.provider.stop().await;
+                    }
+                    let down_ms = world.random.below(5_000);
+                    world.run_for(down_ms).await;
+                    world.provider.restart();
+                    counts[1] += 1;
+                }
+                8 => {
+                    world.clients[client].frozen_until_ms = world.now_ms() + world.random.below(90_000);
+                    counts[2] += 1;
+                }
+                9 => world.provider.advance(),
+                10 => world.with_engine(client, |engine, now_ms| engine.handle_online(now_ms)),
+                _ => world.weather.slow_disk_ms = world.random.below(2) * world.random.below(2_000),
+            }
+            let pause_ms = world.random.below(1_500);
+            world.run_for(pause_ms).await;
+            for spec in &specs {
+                let key = spec.key(&world.provider.context(), &world.provider.stream_id());
+                let failed = world.clients[client].engine.subscriptions().get(&key).expect("subscribed");
+                if *failed.state() == SubscriptionState::Failed {
+                    world.with_engine(client, |engine, _| engine.subscribe(spec.clone()));
+                }
+            }
+        }
+        settle_and_check(world, client, &specs).await;
+        for code in world.failures(client) {
+            let blames_the_peer = code.starts_with("verify/") && code != "verify/key-unresolved"
+                || code.starts_with("protocol/")
+                || code.starts_with("evidence/")
+                || code.starts_with("misuse/");
+            assert!(!blames_the_peer, "seed {seed}: an honest peer is accused of {code}");
+        }
+        (world.clients[client].events.clone(), counts)
+    })
+}
+
+fn has_checkpoint_of_this_lineage(world: &World, client: usize) -> bool {
+    let lineage = world.provider.head().broker_epoch;
+    let subscriptions = world.clients[client].engine.subscriptions();
+    world.provider.is_running()
+        && subscriptions.values().all(|it| it.boundary().checkpoint().is_some_and(|end| end.broker_epoch == lineage))
+}
+
+/// `REMUDA_SEEDS` asks for more.
+fn seeds() -> u64 {
+    std::env::var("REMUDA_SEEDS").ok().map_or(12, |seeds| seeds.parse().expect("a number"))
+}
+
+#[test]
+fn random_faults() {
+    let mut total = [0; 3];
+    for seed in 0..seeds() {
+        let (events, counts) = schedule(seed);
+        assert!(events.len() > 50);
+        total.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
+    }
+    assert!(total.iter().all(|count| *count > 10), "crashes, restarts, freezes: {total:?}");
+}
+
+#[test]
+fn the_same_seed_is_the_same_story() {
+    for seed in 1_000..1_002 {
+        assert_eq!(schedule(seed), schedule(seed), "seed {seed}");
+    }
+}

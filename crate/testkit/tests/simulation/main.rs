@@ -1,0 +1,9 @@
+//! The engine against the provider over a virtual link, disk and clock. A failing seed fails again.
+
+mod faults;
+mod honest;
+mod lies;
+mod lifecycle;
+mod provider;
+mod random;
+mod world;

@@ -1,0 +1,231 @@
+//! The development provider inside the simulation: its store outlives it, its clock is the simulation's.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use remuda_client::ChainReadError;
+use remuda_dev_provider::broker::application_header;
+use remuda_dev_provider::demo;
+use remuda_dev_provider::http::Site;
+use remuda_dev_provider::server::site;
+use remuda_dev_provider::settings::Settings;
+use remuda_dev_provider::store::{Store, StoredRecord};
+use remuda_dev_provider::time::Clock;
+use remuda_position::StreamPoint;
+use remuda_session::TransportError;
+use remuda_wire::context::{FinalizedView, SigningContext};
+use remuda_wire::frame::ClientFrame;
+use remuda_wire::grant::StreamGrant;
+use remuda_wire::preimage::keccak256;
+use remuda_wire::record::FastRecordId;
+use remuda_wire::scope::{LaneScope, LaneSet};
+use remuda_wire::{Bytes, Bytes32, Canonical, ProviderEpoch};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// A provider that can be killed, stopped and started again on the same store.
+pub struct Provider {
+    settings: Settings,
+    store: Arc<Store>,
+    clock: Clock,
+    running: Option<Running>,
+}
+
+struct Running {
+    site: Arc<Site>,
+    run: JoinHandle<()>,
+    stop: watch::Sender<bool>,
+    requests: Vec<tokio::task::AbortHandle>,
+}
+
+/// Settings of a provider that tells the truth, without a writer of its own.
+pub fn settings() -> Settings {
+    Settings {
+        data: PathBuf::new(),
+        listen: ([127, 0, 0, 1], 0).into(),
+        writer: 0,
+        lanes: 6,
+        pages: None,
+        lies: Vec::new(),
+        lie_after: 3,
+        poll_ms: 20_000,
+        block_ms: 0,
+        batch_ms: 100,
+        batch_records: 1024,
+        session_ms: 3_600_000,
+    }
+}
+
+impl Provider {
+    /// A running provider; `seed` makes its keys.
+    pub fn start(settings: Settings, clock: Clock, seed: u64) -> Self {
+        let store = Arc::new(Store::in_memory().expect("memory"));
+        store.put_meta("seed", &keccak256(&seed.to_be_bytes()).to_bytes()).expect("a new store");
+        let mut provider = Self { settings, store, clock, running: None };
+        provider.restart();
+        provider
+    }
+
+    /// Starts the next epoch.
+    pub fn restart(&mut self) {
+        assert!(self.running.is_none(), "it runs");
+        let (stop, closing) = watch::channel(false);
+        let site = site(&self.settings, Arc::clone(&self.store), self.clock.clone(), "127.0.0.1:1", closing);
+        let site = Arc::new(site.expect("a site"));
+        let run = tokio::spawn(Arc::clone(&site.exchange.broker).run());
+        self.running = Some(Running { site, run, stop, requests: Vec::new() });
+    }
+
+    /// `kill -9`.
+    pub async fn kill(&mut self) {
+        let Some(running) = self.running.take() else { return };
+        running.site.exchange.broker.crash().await;
+        running.end();
+    }
+
+    /// SIGTERM.
+    pub async fn stop(&mut self) {
+        let Some(running) = self.running.take() else { return };
+        running.site.exchange.broker.close().await.expect("a clean end");
+        running.stop.send_replace(true);
+        running.end();
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Answers one body that arrives after `there`. The future ends with the connection when the provider is killed.
+    pub fn answer_after(
+        &mut self,
+        there: Duration,
+        body: Vec<u8>,
+    ) -> impl Future<Output = Result<Vec<u8>, TransportError>> + Send + 'static {
+        let task = self.running.as_mut().map(|running| {
+            let site = Arc::clone(&running.site);
+            let task = tokio::spawn(async move {
+                tokio::time::sleep(there).await;
+                let frame = ClientFrame::from_bytes(&body).expect("we send canonical frames");
+                site.exchange.answer(frame).await.expect("the provider's store works")
+            });
+            running.requests.retain(|request| !request.is_finished());
+            running.requests.push(task.abort_handle());
+            AbortOnDrop(task)
+        });
+        async move {
+            match task {
+                None => Err(TransportError::Offline),
+                Some(mut task) => (&mut task.0).await.map_err(|_| TransportError::Aborted),
+            }
+        }
+    }
+
+    /// A chain read.
+    pub fn read_chain(&self, view: Option<&FinalizedView>) -> Result<Vec<u8>, ChainReadError> {
+        let running = self.running.as_ref().ok_or(ChainReadError::Transport(TransportError::Offline))?;
+        let state = running.site.exchange.broker.chain.broker_state(view.map(|view| &view.block_hash));
+        Ok(state.ok_or(ChainReadError::Gone)?.to_bytes())
+    }
+
+    /// Finalizes one more block.
+    pub fn advance(&self) {
+        if let Some(running) = &self.running {
+            running.site.exchange.broker.chain.advance().expect("the provider's store works");
+        }
+    }
+
+    /// Takes one record of another writer.
+    pub async fn write(&self, lane: Bytes32, number: u64) {
+        self.write_sized(lane, number, 0).await;
+    }
+
+    /// Takes one record of at least `bytes`.
+    pub async fn write_sized(&self, lane: Bytes32, number: u64, bytes: usize) {
+        let Some(running) = &self.running else { return };
+        let broker = &running.site.exchange.broker;
+        let id = keccak256(&number.to_be_bytes());
+        let mut payload = format!("record {number}").into_bytes();
+        payload.resize(payload.len().max(bytes), b' ');
+        let record = StoredRecord {
+            header: application_header(&self.stream_id(), &lane, &id, self.clock.now_ms()),
+            payload: Bytes::new(payload).expect("short"),
+        };
+        broker.append(record).await.expect("an open broker");
+    }
+
+    pub fn context(&self) -> SigningContext {
+        self.site().exchange.broker.chain.context().clone()
+    }
+
+    pub fn stream_id(&self) -> Bytes32 {
+        self.site().exchange.broker.chain.stream().stream_id
+    }
+
+    /// The demo lanes.
+    pub fn lanes(&self) -> Vec<Bytes32> {
+        self.site().lanes.iter().map(|lane| lane.id).collect()
+    }
+
+    /// The first `count` demo lanes.
+    pub fn scope(&self, count: usize) -> LaneScope {
+        LaneScope::Set(LaneSet::new(self.lanes()[..count].to_vec()).expect("few").expect("some"))
+    }
+
+    /// A day's grant of everything for `holder`.
+    pub fn grant(&self, holder: &Bytes32) -> StreamGrant {
+        let broker = &self.site().exchange.broker;
+        let request = serde_json::json!({ "holderKey": holder.to_string(), "ttlMs": 86_400_000_u64 });
+        let request = serde_json::from_value(request).expect("a request");
+        let answer = demo::grant(&request, &broker.chain, &broker.keys).expect("a grant");
+        let answer = serde_json::to_value(answer).expect("JSON");
+        let bytes = hex::decode(answer["grant"].as_str().expect("text")).expect("hexadecimal");
+        StreamGrant::from_bytes(&bytes).expect("a canonical grant")
+    }
+
+    /// Where a reader that has everything stands.
+    pub fn head(&self) -> StreamPoint {
+        let head = self.site().exchange.broker.head().borrow().clone();
+        StreamPoint { broker_epoch: head.epoch, next_sequence: head.next_sequence }
+    }
+
+    /// Every durable record of `scope`, in order.
+    pub fn durable(&self, scope: &LaneScope) -> Vec<(FastRecordId, StoredRecord)> {
+        let last_epoch = self.store.last_run().expect("a store").map_or(0, |run| run.epoch);
+        let mut records = Vec::new();
+        for broker_epoch in 0..=last_epoch {
+            let mut next = 0;
+            while let Some(receipt) = self.store.checkpoint_covering(broker_epoch, next).expect("a store") {
+                let all = (receipt.first_sequence..).zip(self.store.records(&receipt).expect("a store"));
+                records.extend(all.filter(|(_, record)| scope.contains(&record.header.lane_id)).map(
+                    |(sequence, record)| {
+                        (FastRecordId { provider_epoch: ProviderEpoch, broker_epoch, sequence }, record)
+                    },
+                ));
+                next = receipt.last_sequence + 1;
+            }
+        }
+        records
+    }
+
+    fn site(&self) -> &Site {
+        &self.running.as_ref().expect("a running provider").site
+    }
+}
+
+impl Running {
+    fn end(self) {
+        self.run.abort();
+        self.requests.iter().for_each(tokio::task::AbortHandle::abort);
+    }
+}
+
+/// A request ends with its connection.
+struct AbortOnDrop<T>(JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

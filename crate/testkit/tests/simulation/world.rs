@@ -1,0 +1,635 @@
+//! Engines, a link, a disk and a provider under one virtual clock.
+//!
+//! ```text
+//!  Engine ─outputs─▶ link, disk, key: each answers after its latency, or fails, or never
+//!         ◀─inputs── one queue, in the order of virtual time; a frozen client leaves them lying
+//! ```
+//! The loop is that of the browser's driver: one input, then every output, then sleep until the engine says when.
+
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use ed25519_dalek::{Signer, SigningKey};
+use remuda_client::{
+    Append, AppendId, AppendOutcome, ChainReadError, Engine, EngineConfig, Event, Output, SubscriptionSpec,
+};
+use remuda_dev_provider::settings::Settings;
+use remuda_dev_provider::time::Clock;
+use remuda_position::memory::MemoryStore;
+use remuda_position::{
+    commit, Admission, AdmissionBudget, Committed, PositionKey, Store, StoreError, StoredItem, StoredItemBody,
+    StoredPosition, StoredRow, StreamPoint,
+};
+use remuda_session::{CreditTarget, PostId, Slot, TransportError};
+use remuda_wire::context::FinalizedView;
+use remuda_wire::preimage::keccak256;
+use remuda_wire::record::FastRecordId;
+use remuda_wire::scope::LaneScope;
+use remuda_wire::{Bytes, Bytes32, Canonical, Signature};
+use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
+use tokio::time::Instant;
+
+use crate::provider::Provider;
+use crate::random::Random;
+
+/// When the simulation begins, in milliseconds since 1970.
+const BEGIN_MS: u64 = 1_800_000_000_000;
+/// How often an engine may ask to be woken without time or anything else going on.
+const MAX_IDLE_WAKES: u32 = 3;
+
+/// How the link and the disk behave. Chances are of a thousand.
+#[derive(Clone, Copy, Debug)]
+pub struct Weather {
+    /// Latencies are from 1 to this.
+    pub latency_ms: u64,
+    /// The request does not reach the provider.
+    pub lose_request: u64,
+    /// The provider acted, and its answer is lost.
+    pub lose_answer: u64,
+    /// No answer ever comes.
+    pub hang: u64,
+    /// A chain read fails.
+    pub lose_read: u64,
+    /// A pinned chain read is gone.
+    pub gone: u64,
+    /// A commit is aborted.
+    pub abort: u64,
+    /// A commit is reported as aborted that was kept.
+    pub ambiguous: u64,
+    /// A position cannot be read.
+    pub unreadable: u64,
+    /// Commits take this much longer.
+    pub slow_disk_ms: u64,
+}
+
+impl Weather {
+    pub const FAIR: Self = Self {
+        latency_ms: 20,
+        lose_request: 0,
+        lose_answer: 0,
+        hang: 0,
+        lose_read: 0,
+        gone: 0,
+        abort: 0,
+        ambiguous: 0,
+        unreadable: 0,
+        slow_disk_ms: 0,
+    };
+    pub const FOUL: Self = Self {
+        latency_ms: 200,
+        lose_request: 40,
+        lose_answer: 60,
+        hang: 10,
+        lose_read: 150,
+        gone: 100,
+        abort: 60,
+        ambiguous: 60,
+        unreadable: 100,
+        slow_disk_ms: 0,
+    };
+}
+
+enum Input {
+    Body { slot: Slot, post: PostId, answer: Result<Vec<u8>, TransportError> },
+    Signed { slot: Slot, digest: Bytes32 },
+    Chain { view: Option<FinalizedView>, answer: Result<Vec<u8>, ChainReadError> },
+    Load(PositionKey),
+    Apply(Box<Admission>),
+    Committed(Box<Result<Committed, StoreError>>),
+}
+
+/// An input of one life of one client.
+struct Arrived {
+    client: usize,
+    life: u64,
+    input: Input,
+}
+
+/// One tab: an engine, and what it has told.
+pub struct Client {
+    pub engine: Engine,
+    pub events: Vec<(u64, Event)>,
+    /// How each append was settled.
+    pub settled: BTreeMap<u64, Vec<AppendOutcome>>,
+    /// What it submitted in this life.
+    submitted: Vec<u64>,
+    specs: Vec<SubscriptionSpec>,
+    life: u64,
+    exchanges: HashMap<(Slot, PostId), tokio::task::AbortHandle>,
+    /// Bodies that wait to be read until this time.
+    pub frozen_until_ms: u64,
+    last_wake_ms: u64,
+    idle_wakes: u32,
+    /// Outstanding commits, of which an honest engine has one.
+    commits: u32,
+    /// Exchanges that it began.
+    pub posts: u64,
+    /// Bytes of the bodies that it was given.
+    pub received: usize,
+}
+
+/// Where a crash happens: at the nth storage step. Each commit has two: before it is kept, and after.
+#[derive(Clone, Copy, Debug)]
+pub struct CrashAt(pub u64);
+
+/// Everything.
+pub struct World {
+    pub provider: Provider,
+    pub store: MemoryStore,
+    pub clients: Vec<Client>,
+    pub weather: Weather,
+    pub random: Random,
+    pub crash_at: Option<CrashAt>,
+    pub storage_steps: u64,
+    pub credit: CreditTarget,
+    /// Changes the body of an answer.
+    pub bend: Option<fn(&mut Vec<u8>)>,
+    began: Instant,
+    seed: u64,
+    numbers: u64,
+    key: SigningKey,
+    sender: UnboundedSender<Arrived>,
+    arrived: UnboundedReceiver<Arrived>,
+}
+
+/// Runs a simulation.
+pub fn simulate<T>(settings: Settings, seed: u64, script: impl AsyncFnOnce(&mut World) -> T) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(async {
+        let mut world = World::new(settings, seed);
+        script(&mut world).await
+    })
+}
+
+impl World {
+    fn new(settings: Settings, seed: u64) -> Self {
+        let began = Instant::now();
+        let clock = Clock::Virtual(Arc::new(move || now_since(began)));
+        let (sender, arrived) = unbounded_channel();
+        Self {
+            provider: Provider::start(settings, clock, seed),
+            store: MemoryStore::default(),
+            clients: Vec::new(),
+            weather: Weather::FAIR,
+            random: Random::new(seed),
+            crash_at: None,
+            storage_steps: 0,
+            credit: CreditTarget { records: 256, bytes: 1 << 20 },
+            bend: None,
+            began,
+            seed,
+            numbers: 0,
+            key: SigningKey::from_bytes(&[7; 32]),
+            sender,
+            arrived,
+        }
+    }
+
+    pub fn now_ms(&self) -> u64 {
+        now_since(self.began)
+    }
+
+    /// Opens a tab that takes the database over. Gives its number.
+    pub fn open_client(&mut self, specs: Vec<SubscriptionSpec>) -> usize {
+        let engine = self.engine();
+        self.clients.push(Client {
+            engine,
+            events: Vec::new(),
+            settled: BTreeMap::new(),
+            submitted: Vec::new(),
+            specs,
+            life: 0,
+            exchanges: HashMap::new(),
+            frozen_until_ms: 0,
+            last_wake_ms: 0,
+            idle_wakes: 0,
+            commits: 0,
+            posts: 0,
+            received: 0,
+        });
+        let client = self.clients.len() - 1;
+        self.begin(client);
+        client
+    }
+
+    fn engine(&mut self) -> Engine {
+        let fence = now(self.store.take_fence()).expect("a store in memory");
+        let holder = Bytes32(self.key.verifying_key().to_bytes());
+        let config = EngineConfig {
+            context: self.provider.context(),
+            stream_id: self.provider.stream_id(),
+            grant: self.provider.grant(&holder),
+            fence,
+            budget: AdmissionBudget::default(),
+            credit: self.credit,
+        };
+        Engine::new(config).expect("a grant for this stream")
+    }
+
+    fn begin(&mut self, client: usize) {
+        let life = self.clients[client].life;
+        let seed = [self.seed, u64::try_from(client).expect("few"), life].map(u64::to_be_bytes).concat();
+        let engine = &mut self.clients[client].engine;
+        engine.handle_start(keccak256(&seed).0);
+        for spec in self.clients[client].specs.clone() {
+            self.clients[client].engine.subscribe(spec);
+        }
+        self.drain(client);
+    }
+
+    /// The process of a tab dies; another begins on the same database.
+    pub fn crash(&mut self, client: usize) {
+        if !self.provider.is_running() {
+            return; // There is nobody to ask for a grant.
+        }
+        let engine = self.engine();
+        let tab = &mut self.clients[client];
+        tab.exchanges.drain().for_each(|(_, exchange)| exchange.abort());
+        // What dies with its tab is settled for nobody.
+        tab.submitted.clear();
+        tab.life += 1;
+        tab.commits = 0;
+        tab.engine = engine;
+        self.begin(client);
+    }
+
+    /// Asks for a subscription.
+    pub fn subscribe(&mut self, client: usize, spec: SubscriptionSpec) -> PositionKey {
+        self.clients[client].specs.push(spec.clone());
+        let key = self.clients[client].engine.subscribe(spec);
+        self.drain(client);
+        key
+    }
+
+    /// Gives one call to an engine, then takes what comes of it.
+    pub fn with_engine<T>(&mut self, client: usize, call: impl FnOnce(&mut Engine, u64) -> T) -> T {
+        let now_ms = self.now_ms();
+        let result = call(&mut self.clients[client].engine, now_ms);
+        self.drain(client);
+        result
+    }
+
+    /// Appends by an engine. Gives the append's number.
+    pub fn append(&mut self, client: usize, lane_id: Bytes32) -> u64 {
+        let number = self.next_number();
+        let append = Append {
+            lane_id,
+            client_message_id: keccak256(&number.to_be_bytes()),
+            client_created_at_ms: self.now_ms(),
+            expires_at_ms: 0,
+            payload: Bytes::new(format!("record {number}").into_bytes()).expect("short"),
+        };
+        self.clients[client].submitted.push(number);
+        self.with_engine(client, |engine, now_ms| engine.append(AppendId(number), append, now_ms));
+        number
+    }
+
+    /// Appends by somebody else.
+    pub async fn write(&mut self, lane_id: Bytes32) {
+        let number = self.next_number();
+        self.provider.write(lane_id, number).await;
+    }
+
+    /// `count` records of 256 KiB each.
+    pub async fn write_large(&mut self, count: u64) {
+        let lane = self.provider.lanes()[0];
+        for _ in 0..count {
+            let number = self.next_number();
+            self.provider.write_sized(lane, number, 256 << 10).await;
+        }
+    }
+
+    /// `count` records of somebody else, on random lanes.
+    pub async fn write_some(&mut self, count: u64) {
+        let lanes = self.provider.lanes();
+        for _ in 0..count {
+            let lane = lanes[usize::try_from(self.random.below(6)).expect("few")];
+            self.write(lane).await;
+        }
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    /// Lets time pass.
+    pub async fn run_for(&mut self, ms: u64) {
+        let until_ms = self.now_ms() + ms;
+        self.run_until(ms, |world| world.now_ms() >= until_ms).await;
+    }
+
+    /// Lets time pass until `done`, at most for `limit_ms`. False when it never was.
+    pub async fn run_until(&mut self, limit_ms: u64, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let limit_ms = self.now_ms() + limit_ms;
+        loop {
+            if done(self) {
+                return true;
+            }
+            if self.now_ms() >= limit_ms {
+                return false;
+            }
+            let wake_ms = (0..self.clients.len()).filter_map(|client| self.wake_at(client)).min();
+            let until_ms = wake_ms.unwrap_or(limit_ms).min(limit_ms).max(self.now_ms());
+            let until = self.began + Duration::from_millis(until_ms - BEGIN_MS);
+            tokio::select! {
+                biased;
+                Some(arrived) = self.arrived.recv() => self.take(arrived),
+                () = tokio::time::sleep_until(until) => self.wake(),
+            }
+        }
+    }
+
+    fn wake_at(&self, client: usize) -> Option<u64> {
+        let client = &self.clients[client];
+        client.engine.wake_at().map(|at_ms| at_ms.max(client.frozen_until_ms))
+    }
+
+    fn wake(&mut self) {
+        let now_ms = self.now_ms();
+        for client in 0..self.clients.len() {
+            if self.wake_at(client).is_none_or(|at_ms| at_ms > now_ms) {
+                continue;
+            }
+            let tab = &mut self.clients[client];
+            tab.idle_wakes = if tab.last_wake_ms == now_ms { tab.idle_wakes + 1 } else { 0 };
+            tab.last_wake_ms = now_ms;
+            assert!(tab.idle_wakes < MAX_IDLE_WAKES, "client {client} spins: {:?}", tab.engine.wake_at());
+            tab.engine.handle_time(now_ms);
+            self.drain(client);
+        }
+    }
+
+    fn take(&mut self, arrived: Arrived) {
+        let Arrived { client, life, input } = arrived;
+        let now_ms = self.now_ms();
+        let tab = &mut self.clients[client];
+        if tab.life != life {
+            // Of a process that is dead: even its transaction finds another owner.
+            return;
+        }
+        if tab.frozen_until_ms > now_ms {
+            let wait = Duration::from_millis(tab.frozen_until_ms - now_ms);
+            self.later_exactly(client, wait, input);
+            return;
+        }
+        tab.idle_wakes = 0;
+        let engine = &mut tab.engine;
+        match input {
+            Input::Body { slot, post, answer } => {
+                tab.exchanges.remove(&(slot, post));
+                match answer {
+                    Ok(mut bytes) => {
+                        if let Some(bend) = self.bend {
+                            bend(&mut bytes);
+                        }
+                        tab.received += bytes.len();
+                        engine.handle_body(slot, post, &bytes, now_ms);
+                    }
+                    Err(error) => engine.handle_transport_error(slot, post, error, now_ms),
+                }
+            }
+            Input::Signed { slot, digest } => {
+                let signature = Signature(self.key.sign(&digest.0).to_bytes());
+                engine.handle_signature(slot, &digest, signature, now_ms);
+            }
+            Input::Chain { view, answer } => {
+                let answer = answer.as_deref().map_err(|error| *error);
+                engine.handle_chain_read(view.as_ref(), answer, now_ms);
+            }
+            Input::Load(key) if self.random.chance(self.weather.unreadable) => {
+                engine.handle_load_failed(key, &StoreError::Aborted, now_ms);
+            }
+            Input::Load(key) => {
+                let stored = now(self.store.load(key)).expect("a store in memory");
+                engine.handle_loaded(key, stored, now_ms);
+            }
+            Input::Apply(admission) => {
+                self.apply(client, *admission);
+                return;
+            }
+            Input::Committed(result) => {
+                tab.commits -= 1;
+                match *result {
+                    Ok(committed) => engine.handle_committed(committed, now_ms),
+                    Err(error) => engine.handle_store_error(&error, now_ms),
+                }
+            }
+        }
+        self.drain(client);
+    }
+
+    /// The transaction of a commit.
+    fn apply(&mut self, client: usize, admission: Admission) {
+        if self.crash_here() {
+            self.crash(client);
+            return;
+        }
+        if self.random.chance(self.weather.abort) {
+            self.later(client, Input::Committed(Box::new(Err(StoreError::Aborted))));
+            return;
+        }
+        let mut result = now(commit(&self.store, admission));
+        if self.crash_here() {
+            self.crash(client);
+            return;
+        }
+        if self.random.chance(self.weather.ambiguous) {
+            result = Err(StoreError::Aborted);
+        }
+        self.later(client, Input::Committed(Box::new(result)));
+    }
+
+    fn crash_here(&mut self) -> bool {
+        self.storage_steps += 1;
+        self.crash_at.is_some_and(|at| at.0 == self.storage_steps)
+    }
+
+    fn drain(&mut self, client: usize) {
+        let now_ms = self.now_ms();
+        while let Some(output) = self.clients[client].engine.poll_output() {
+            match output {
+                Output::Post { slot, post, body } => self.post(client, slot, post, body),
+                Output::Abort { slot, post } => {
+                    if let Some(exchange) = self.clients[client].exchanges.remove(&(slot, post)) {
+                        exchange.abort();
+                    }
+                }
+                Output::Sign { slot, digest } => self.later(client, Input::Signed { slot, digest }),
+                Output::ReadChain { view } => {
+                    let answer = if self.random.chance(self.weather.lose_read) {
+                        Err(ChainReadError::Transport(TransportError::Aborted))
+                    } else if view.is_some() && self.random.chance(self.weather.gone) {
+                        Err(ChainReadError::Gone)
+                    } else {
+                        self.provider.read_chain(view.as_ref())
+                    };
+                    self.later(client, Input::Chain { view, answer });
+                }
+                Output::Load { key } => self.later(client, Input::Load(key)),
+                Output::Commit(admission) => {
+                    self.clients[client].commits += 1;
+                    assert_eq!(self.clients[client].commits, 1, "one commit at a time");
+                    let wait = Duration::from_millis(1 + self.weather.slow_disk_ms);
+                    self.later_exactly(client, wait, Input::Apply(Box::new(admission)));
+                }
+                Output::Event(event) => {
+                    if let Event::Appended { id, outcome } = &event {
+                        self.clients[client].settled.entry(id.0).or_default().push(outcome.clone());
+                    }
+                    self.clients[client].events.push((now_ms, event));
+                }
+            }
+        }
+    }
+
+    fn post(&mut self, client: usize, slot: Slot, post: PostId, body: Vec<u8>) {
+        let weather = self.weather;
+        let (there, back) = (self.latency(), self.latency());
+        let lost = self.random.chance(weather.lose_request);
+        let answer_lost = self.random.chance(weather.lose_answer);
+        if self.random.chance(weather.hang) {
+            return;
+        }
+        let tab = &mut self.clients[client];
+        tab.posts += 1;
+        let (sender, life) = (self.sender.clone(), tab.life);
+        // The connection is made now; what it reaches is whatever runs then.
+        let answer = (!lost).then(|| self.provider.answer_after(there, body));
+        let task = tokio::spawn(async move {
+            let answer = match answer {
+                None => {
+                    tokio::time::sleep(there).await;
+                    Err(TransportError::Other)
+                }
+                Some(answer) => answer.await,
+            };
+            tokio::time::sleep(back).await;
+            let answer = if answer_lost { Err(TransportError::Aborted) } else { answer };
+            drop(sender.send(Arrived { client, life, input: Input::Body { slot, post, answer } }));
+        });
+        self.clients[client].exchanges.insert((slot, post), task.abort_handle());
+    }
+
+    fn latency(&mut self) -> Duration {
+        Duration::from_millis(1 + self.random.below(self.weather.latency_ms))
+    }
+
+    fn later(&mut self, client: usize, input: Input) {
+        let wait = self.latency();
+        self.later_exactly(client, wait, input);
+    }
+
+    fn later_exactly(&self, client: usize, wait: Duration, input: Input) {
+        let (sender, life) = (self.sender.clone(), self.clients[client].life);
+        tokio::spawn(async move {
+            tokio::time::sleep(wait).await;
+            drop(sender.send(Arrived { client, life, input }));
+        });
+    }
+
+    /// Whether every append of `client` is settled and every subscription has everything that is durable.
+    pub fn caught_up(&self, client: usize) -> bool {
+        let tab = &self.clients[client];
+        if tab.submitted.iter().any(|number| !tab.settled.contains_key(number)) {
+            return false;
+        }
+        let head = self.provider.head();
+        self.clients[client].engine.subscriptions().values().all(|it| it.boundary().point() == Some(head))
+    }
+
+    /// The failures that `client` was told, with their codes.
+    pub fn failures(&self, client: usize) -> Vec<String> {
+        let failure = |event: &Event| match event {
+            Event::Failure { failure, .. } => Some(failure.code.clone()),
+            _ => None,
+        };
+        self.clients[client].events.iter().filter_map(|(_, event)| failure(event)).collect()
+    }
+
+    /// The items of a position, in order, after checking that they are numbered without a gap.
+    pub fn items(&self, key: PositionKey) -> Vec<StoredItem> {
+        let rows = now(self.store.rows_after(key, 0, usize::MAX)).expect("a store in memory");
+        let mut items = Vec::new();
+        for row in rows {
+            for (number, item) in StoredRow::from_bytes(&row).expect("canonical").numbered() {
+                assert_eq!(number, u64::try_from(items.len()).expect("few") + 1, "items are numbered from 1 on");
+                items.push(item);
+            }
+        }
+        items
+    }
+
+    pub fn position(&self, key: PositionKey) -> Option<StoredPosition> {
+        now(self.store.load(key)).expect("a store in memory")
+    }
+
+    /// Nothing is lost, nothing is repeated, the position is where its rows are: the rows of `key` are the durable records
+    /// of `scope`, in order, from the first on; transitions stand between their lineages, each once.
+    pub fn check(&self, key: PositionKey, scope: &LaneScope) {
+        let items = self.items(key);
+        let position = self.position(key).expect("a position");
+        assert_eq!(position.last_item, u64::try_from(items.len()).expect("few"), "the position names its last item");
+        let expected = self.provider.durable(scope);
+        let mut records = Vec::new();
+        let mut epoch = None;
+        for item in &items {
+            match &item.body {
+                StoredItemBody::Record(record) => {
+                    let id = record.record_id;
+                    assert_eq!(
+                        *epoch.get_or_insert(id.broker_epoch),
+                        id.broker_epoch,
+                        "a lineage begins by its transition"
+                    );
+                    records.push((id, record.header.clone(), record.payload.clone()));
+                }
+                StoredItemBody::Transition(stored) => {
+                    let transition = &stored.transition;
+                    let previous = transition.previous_lineage.map(|lineage| lineage.broker_epoch);
+                    assert!(epoch.is_none() || epoch == previous, "transitions follow each other");
+                    epoch = Some(transition.replacement_broker_epoch);
+                }
+            }
+        }
+        let ids =
+            |records: Vec<FastRecordId>| records.iter().map(|id| (id.broker_epoch, id.sequence)).collect::<Vec<_>>();
+        let ours = ids(records.iter().map(|(id, ..)| *id).collect());
+        let theirs = ids(expected.iter().map(|(id, _)| *id).collect());
+        assert_eq!(ours, theirs, "exactly the durable records, once, in order");
+        for ((_, header, payload), (_, record)) in records.iter().zip(&expected) {
+            assert_eq!((header, payload), (&record.header, &record.payload));
+        }
+        let end = position.checkpoint.expect("a checkpoint");
+        let point = position.adopted.map(StreamPoint::from).unwrap_or_else(|| StreamPoint::from(end));
+        if let Some((id, ..)) = records.last() {
+            let last = StreamPoint { broker_epoch: id.broker_epoch, next_sequence: id.sequence + 1 };
+            assert!(last <= point, "the position is never behind its rows");
+        }
+    }
+
+    /// Every append of a tab that lives was settled once; of one that died at most once.
+    pub fn check_appends(&self, client: usize) {
+        let tab = &self.clients[client];
+        assert!(tab.settled.values().all(|outcomes| outcomes.len() == 1), "settled once: {:?}", tab.settled);
+        for number in &tab.submitted {
+            assert!(tab.settled.contains_key(number), "append {number} was never settled");
+        }
+    }
+}
+
+fn now_since(began: Instant) -> u64 {
+    BEGIN_MS + u64::try_from((Instant::now() - began).as_millis()).expect("a short simulation")
+}
+
+/// A store in memory never waits: one poll is the whole future.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("a store in memory has nothing to wait for"),
+    }
+}
