@@ -14,6 +14,7 @@ import * as view from "./view.js";
 const WINDOW = 400n;
 const DRAW_MS = 120;
 const RETRY_MS = 2_000;
+const TOLD_MS = 8_000;
 /** Planes of the peer's faults: they are shown in red, whatever the remedy. */
 const FAULTS = ["verify", "decode", "protocol", "evidence"];
 
@@ -32,6 +33,8 @@ class Page {
   #boundary: Boundary | null = null;
   #isReading = false;
   #refusal: Refusal | null = null;
+  /** A word about the connection, for a while. */
+  #told: { text: string; atMs: number } | null = null;
   #hasEnded = false;
   #isCounted = false;
   #timer: ReturnType<typeof setTimeout> | null = null;
@@ -149,10 +152,16 @@ class Page {
     }
   }
 
-  async #refused({ failure }: FailureEvent): Promise<void> {
+  async #refused({ key, failure }: FailureEvent): Promise<void> {
     const plane = failure.code.split("/")[0] ?? "";
     // What time mends is said by the chip of the connection.
     if (failure.remedy === "retry" && !FAULTS.includes(plane)) return;
+    // So is a session that the provider gave up: the client asks for another. It is told, not alarmed about, unless that was the last one.
+    if (key === null && plane === "provider" && this.#remuda.status.connection !== "closed") {
+      this.#told = { text: `${failure.code}: ${failure.meaning}. The client asks for a new session.`, atMs: Date.now() };
+      this.draw();
+      return;
+    }
     const known = this.#refusal;
     if (known?.failure.code === failure.code && known.failure.meaning === failure.meaning) {
       if (known.failure.atMs !== failure.atMs) known.times += 1;
@@ -186,6 +195,8 @@ class Page {
     const now = Date.now();
     void this.#readPosition();
     view.drawConnection(status, navigator.onLine, now);
+    if (this.#told && now - this.#told.atMs > TOLD_MS) this.#told = null;
+    view.drawNotice(this.#told?.text ?? null);
     view.drawStorage(status.storage);
     view.drawRole(role);
     view.drawFigures(model, this.#status?.waiting ?? 0, this.#isCounted);

@@ -68,8 +68,15 @@ test("the provider is killed: its void is verified and shown, the suffix is disc
   await expect(own).toHaveAttribute("data-state", "void");
 
   await own.getByRole("button", { name: "Send again" }).click();
-  await expect(lanes.part("own-record").first()).toHaveAttribute("data-state", "durable");
-  await expect(lanes.part("own-record").first()).toHaveAttribute("data-epoch", "1");
+  const again = lanes.part("own-record").first();
+  await expect(again).toHaveAttribute("data-state", /refused|provisional|durable/);
+  if ((await again.getAttribute("data-state")) === "refused") {
+    // The session of commands may be of before the restart: the provider refuses its proofs, without an effect, and is asked for a new one.
+    await expect(again).toContainText("provider/invalid-proof-of-possession");
+    await again.getByRole("button", { name: "Send again" }).click();
+  }
+  await expect(again).toHaveAttribute("data-state", "durable");
+  await expect(again).toHaveAttribute("data-epoch", "1");
   await expect(lanes.part("failure")).toBeHidden();
   const { items } = await lanes.export();
   expect(items.map(({ kind, brokerEpoch, sequence }) => (kind === "record" ? `${brokerEpoch}/${sequence}` : kind))).toEqual(["0/0", "transition", "1/0"]);
