@@ -41,6 +41,15 @@ impl Append {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AppendId(pub u64);
 
+/// An append on its way.
+#[derive(Debug)]
+pub(crate) struct PendingAppend {
+    pub(crate) id: AppendId,
+    pub(crate) request: AppendRequest,
+    /// Whether it was sent in a session that the provider had forgotten, and is on its way once more.
+    pub(crate) sent_again: bool,
+}
+
 /// What came of an append.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "settled one by one, never kept in numbers")]

@@ -18,7 +18,7 @@ use remuda_wire::grant::StreamGrant;
 use remuda_wire::preimage::keccak256;
 use remuda_wire::Bytes32;
 
-use crate::append::AppendId;
+use crate::append::{AppendId, PendingAppend};
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
 use crate::key_book::KeyBook;
@@ -106,7 +106,7 @@ pub struct Engine {
     /// Bytes of the bodies that `work` came in, since it was last empty.
     work_bytes: usize,
     waiting: Waiting,
-    appends: BTreeMap<RequestHandle, AppendId>,
+    appends: BTreeMap<RequestHandle, PendingAppend>,
     /// Appends that were never sent: told once it is known why.
     unsent: Vec<AppendId>,
     /// Another owner has taken the database over: this engine can keep nothing any more.

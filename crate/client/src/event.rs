@@ -26,6 +26,42 @@ pub enum Connection {
     Closed,
 }
 
+/// A verified batch as people are told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchSummary {
+    /// Its checkpoint.
+    pub checkpoint: Bytes32,
+    /// Its lineage.
+    pub broker_epoch: u64,
+    /// First sequence of the whole batch.
+    pub first_sequence: u64,
+    /// Last sequence of the whole batch.
+    pub last_sequence: u64,
+    /// Records of ours in it.
+    pub records: usize,
+    /// The root that everything folded to.
+    pub lane_map_root: Bytes32,
+    /// The key that signed, of the stream record at that height.
+    pub signing_key: Option<Bytes32>,
+    /// The height whose stream record holds the key.
+    pub served_at_height: u64,
+    /// The provider's clock.
+    pub committed_at_ms: u64,
+    /// What was verified.
+    pub assurance: Assurance,
+}
+
+/// A verified transition as people are told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransitionSummary {
+    /// How the lineage ended.
+    pub kind: TransitionKind,
+    /// The lineage that ended.
+    pub from_epoch: Option<u64>,
+    /// The lineage that began.
+    pub to_epoch: u64,
+}
+
 /// Something that an application may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "each is handed out as it is made")]
@@ -36,24 +72,8 @@ pub enum Event {
     Batch {
         /// Of which position.
         key: PositionKey,
-        /// Its checkpoint.
-        checkpoint: Bytes32,
-        /// Its lineage.
-        broker_epoch: u64,
-        /// First sequence of the whole batch.
-        first_sequence: u64,
-        /// Last sequence of the whole batch.
-        last_sequence: u64,
-        /// Records of ours in it.
-        records: usize,
-        /// The root that everything folded to.
-        lane_map_root: Bytes32,
-        /// The height whose stream record holds the key.
-        served_at_height: u64,
-        /// The provider's clock.
-        committed_at_ms: u64,
-        /// What was verified.
-        assurance: Assurance,
+        /// What was verified, and by what.
+        batch: BatchSummary,
         /// Number of the last durable item.
         last_item: u64,
     },
@@ -61,12 +81,8 @@ pub enum Event {
     Transition {
         /// Of which position.
         key: PositionKey,
-        /// How the lineage ended.
-        kind: TransitionKind,
-        /// The lineage that ended.
-        from_epoch: Option<u64>,
-        /// The lineage that began.
-        to_epoch: u64,
+        /// What it says.
+        transition: TransitionSummary,
         /// Records that waited and are withdrawn.
         discarded: usize,
         /// Number of the last durable item.

@@ -22,7 +22,7 @@ mod work;
 
 pub use append::{Append, AppendId, AppendOutcome};
 pub use engine::{Engine, EngineConfig, Output};
-pub use event::{Connection, Event};
+pub use event::{BatchSummary, Connection, Event, TransitionSummary};
 pub use failure::Failure;
 pub use outcome::ChainReadError;
 pub use subscription::{Subscription, SubscriptionSpec, SubscriptionState};

@@ -3,14 +3,14 @@
 use alloc::rc::Rc;
 
 use remuda_position::PositionKey;
-use remuda_verify::fast::Assurance;
 use remuda_wire::checkpoint::CheckpointFrame;
 use remuda_wire::context::FinalizedView;
 use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::record::RecordId;
-use remuda_wire::transition::{BrokerEpochTransition, TransitionKind};
+use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::Bytes32;
 
+use crate::event::{BatchSummary, TransitionSummary};
 use crate::failure::Failure;
 
 /// One frame for one subscription.
@@ -78,17 +78,7 @@ pub(crate) enum Waiting {
 #[derive(Clone, Debug)]
 pub(crate) enum Told {
     /// A batch.
-    Batch {
-        checkpoint: Bytes32,
-        broker_epoch: u64,
-        first_sequence: u64,
-        last_sequence: u64,
-        records: usize,
-        lane_map_root: Bytes32,
-        served_at_height: u64,
-        committed_at_ms: u64,
-        assurance: Assurance,
-    },
+    Batch(BatchSummary),
     /// A transition.
-    Transition { kind: TransitionKind, from_epoch: Option<u64>, to_epoch: u64 },
+    Transition(TransitionSummary),
 }

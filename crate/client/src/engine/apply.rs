@@ -4,12 +4,14 @@ use alloc::rc::Rc;
 
 use remuda_position::{Committed, DeliveredRecord, Evidence, PositionKey, StoreError};
 use remuda_session::ErrorKind;
+use remuda_verify::authentic::KeySource;
+use remuda_verify::signature::PublicKey;
 use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::verdict::{ProtocolViolation, Refusal};
 use remuda_wire::Remedy;
 
 use super::{Engine, Output};
-use crate::event::{Connection, Event};
+use crate::event::{BatchSummary, Connection, Event, TransitionSummary};
 use crate::failure::Failure;
 use crate::subscription::{Load, Place, Subscription, SubscriptionState};
 use crate::work::{Told, Waiting, Work};
@@ -57,18 +59,19 @@ impl Engine {
             Work::Checkpoint(frame) => {
                 let batch = verifier.handle_checkpoint(frame, &self.keys)?;
                 let receipt = batch.receipt();
-                let told = Told::Batch {
+                let summary = BatchSummary {
                     checkpoint: receipt.digest(),
                     broker_epoch: receipt.broker_epoch,
                     first_sequence: receipt.first_sequence,
                     last_sequence: receipt.last_sequence,
                     records: batch.records().len(),
                     lane_map_root: batch.lane_map_root(),
+                    signing_key: self.keys.key_at(&receipt.served_at).map(PublicKey::bytes),
                     served_at_height: receipt.served_at.height,
                     committed_at_ms: receipt.committed_at_ms,
                     assurance: batch.assurance(),
                 };
-                self.admit(key, batch, told)?;
+                self.admit(key, batch, Told::Batch(summary))?;
                 self.adopt_reached(key);
                 Ok(())
             }
@@ -83,15 +86,13 @@ impl Engine {
             Work::Ended(_, failure) => Err(failure),
             Work::Adopt(_, transition) => {
                 let adopted = verifier.handle_transition(Rc::unwrap_or_clone(transition), &self.keys)?;
-                let told = {
-                    let transition = adopted.transition();
-                    Told::Transition {
-                        kind: transition.kind,
-                        from_epoch: transition.previous_lineage.map(|lineage| lineage.broker_epoch),
-                        to_epoch: transition.replacement_broker_epoch,
-                    }
+                let transition = adopted.transition();
+                let summary = TransitionSummary {
+                    kind: transition.kind,
+                    from_epoch: transition.previous_lineage.map(|lineage| lineage.broker_epoch),
+                    to_epoch: transition.replacement_broker_epoch,
                 };
-                self.admit(key, adopted, told)?;
+                self.admit(key, adopted, Told::Transition(summary))?;
                 self.adopt_reached(key);
                 Ok(())
             }
@@ -124,38 +125,16 @@ impl Engine {
             subscription.attempts = 0;
             let last_item = subscription.boundary.last_item();
             let event = match told {
-                Told::Batch {
-                    checkpoint,
-                    broker_epoch,
-                    first_sequence,
-                    last_sequence,
-                    records,
-                    lane_map_root,
-                    served_at_height,
-                    committed_at_ms,
-                    assurance,
-                } => {
-                    subscription.verified_records += u64::try_from(records).unwrap_or(u64::MAX);
+                Told::Batch(batch) => {
+                    subscription.verified_records += u64::try_from(batch.records).unwrap_or(u64::MAX);
                     subscription.verified_batches += 1;
                     // What waited when a session ended has come again: nothing of it was withdrawn.
                     subscription.discarded = 0;
-                    Event::Batch {
-                        key,
-                        checkpoint,
-                        broker_epoch,
-                        first_sequence,
-                        last_sequence,
-                        records,
-                        lane_map_root,
-                        served_at_height,
-                        committed_at_ms,
-                        assurance,
-                        last_item,
-                    }
+                    Event::Batch { key, batch, last_item }
                 }
-                Told::Transition { kind, from_epoch, to_epoch } => {
+                Told::Transition(transition) => {
                     let discarded = core::mem::take(&mut subscription.discarded);
-                    Event::Transition { key, kind, from_epoch, to_epoch, discarded, last_item }
+                    Event::Transition { key, transition, discarded, last_item }
                 }
             };
             self.tell(event);

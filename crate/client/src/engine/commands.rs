@@ -7,7 +7,7 @@ use remuda_session::ApiMisuse;
 use remuda_wire::request::{CloseSubscriptionRequest, RequestBody};
 
 use super::{Engine, Output};
-use crate::append::{Append, AppendId, AppendOutcome};
+use crate::append::{Append, AppendId, AppendOutcome, PendingAppend};
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::subscription::{Load, Subscription, SubscriptionSpec, SubscriptionState};
@@ -79,14 +79,20 @@ impl Engine {
 
     /// Appends; settled by exactly one [`Event::Appended`].
     pub fn append(&mut self, id: AppendId, append: Append, now_ms: u64) {
-        let body = RequestBody::Append(append.into_request(self.config.stream_id));
-        match self.channel.submit(body, now_ms) {
-            Ok(handle) => {
-                self.appends.insert(handle, id);
-            }
-            Err(misuse) => self.tell(Event::Appended { id, outcome: AppendOutcome::Refused(misuse.into()) }),
-        }
+        let request = append.into_request(self.config.stream_id);
+        self.send_append(PendingAppend { id, request, sent_again: false }, now_ms);
         self.handle_channel(now_ms);
+    }
+
+    pub(super) fn send_append(&mut self, append: PendingAppend, now_ms: u64) {
+        match self.channel.submit(RequestBody::Append(append.request.clone()), now_ms) {
+            Ok(handle) => {
+                self.appends.insert(handle, append);
+            }
+            Err(misuse) => {
+                self.tell(Event::Appended { id: append.id, outcome: AppendOutcome::Refused(misuse.into()) });
+            }
+        }
     }
 
     /// Closes for good.

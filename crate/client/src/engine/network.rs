@@ -10,10 +10,10 @@ use remuda_verify::response::verify_provisional;
 use remuda_wire::context::FinalizedView;
 use remuda_wire::response::ResponseBody;
 use remuda_wire::verdict::{ProtocolViolation, Refusal, VerifyError};
-use remuda_wire::{Bytes32, Remedy, Signature};
+use remuda_wire::{Bytes32, Signature};
 
 use super::{Engine, Output};
-use crate::append::AppendOutcome;
+use crate::append::{AppendOutcome, PendingAppend};
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
 use crate::outcome::ChainReadError;
@@ -204,31 +204,32 @@ impl Engine {
             }
             SessionOutput::PollTimeout { handle } | SessionOutput::Unanswered { handle } => {
                 self.opening.remove(&handle);
-                if let Some(id) = self.appends.remove(&handle) {
-                    self.tell(Event::Appended { id, outcome: AppendOutcome::Unknown });
+                if let Some(append) = self.appends.remove(&handle) {
+                    self.tell(Event::Appended { id: append.id, outcome: AppendOutcome::Unknown });
                 }
             }
             SessionOutput::Unsent { handle } => {
                 self.opening.remove(&handle);
-                self.unsent.extend(self.appends.remove(&handle));
+                self.unsent.extend(self.appends.remove(&handle).map(|append| append.id));
             }
             SessionOutput::Closed { cause, retry_at_ms } => self.handle_closed(slot, &cause, retry_at_ms, now_ms),
         }
     }
 
     fn handle_answer(&mut self, handle: RequestHandle, result: Result<ResponseBody, ProviderError>, now_ms: u64) {
-        if let Some(id) = self.appends.remove(&handle) {
+        if let Some(append) = self.appends.remove(&handle) {
             let outcome = match result {
                 Ok(body) => self.judge_append(body),
+                // The session is gone, not the right to append: it had no effect, and the next session takes it.
+                Err(error) if error.kind() == ErrorKind::InvalidProofOfPossession && !append.sent_again => {
+                    self.send_append(PendingAppend { sent_again: true, ..append }, now_ms);
+                    return;
+                }
                 // The peer has seen this very counter: a copy of ours was faster, and its answer is lost.
                 Err(error) if error.kind() == ErrorKind::RequestReplay => AppendOutcome::Unknown,
-                // The session is gone, not the right to append: in the next one the same is taken.
-                Err(error) if error.kind().invalidates_session() => {
-                    AppendOutcome::Refused(Failure { remedy: Remedy::Retry, ..Failure::from(&error) })
-                }
                 Err(error) => AppendOutcome::Refused(Failure::from(&error)),
             };
-            self.tell(Event::Appended { id, outcome });
+            self.tell(Event::Appended { id: append.id, outcome });
         } else if let Some((key, subscription_id)) = self.opening.remove(&handle) {
             // One that has left meanwhile, or is being opened anew under another id, is not concerned.
             if self.routes.get(&subscription_id) != Some(&key) {

@@ -1,6 +1,6 @@
 //! Fair weather: everything arrives, once, in order, soon.
 
-use remuda_client::{AppendOutcome, Connection, Event, SubscriptionSpec, SubscriptionState};
+use remuda_client::{AppendOutcome, BatchSummary, Connection, Event, SubscriptionSpec, SubscriptionState};
 
 use crate::provider::settings;
 use crate::world::{simulate, World};
@@ -40,7 +40,9 @@ fn every_durable_record_arrives_once_in_order() {
         // Told and kept agree: every batch was told once, in order.
         for (key, subscription) in tab.engine.subscriptions() {
             let told = tab.events.iter().filter_map(|(_, event)| match event {
-                Event::Batch { key: of, first_sequence, last_sequence, .. } if of == key => {
+                Event::Batch { key: of, batch: BatchSummary { first_sequence, last_sequence, .. }, .. }
+                    if of == key =>
+                {
                     Some((*first_sequence, *last_sequence))
                 }
                 _ => None,

@@ -34,7 +34,7 @@ fn caught(lie: Lie) {
         // The honest batches were kept and told, nothing after them.
         let told = |world: &World| {
             let batch = |event: &Event| match event {
-                Event::Batch { last_sequence, .. } => Some(*last_sequence),
+                Event::Batch { batch, .. } => Some(batch.last_sequence),
                 _ => None,
             };
             world.clients[client].events.iter().filter_map(|(_, event)| batch(event)).collect::<Vec<_>>()

@@ -5,7 +5,6 @@ use remuda_client::{AppendOutcome, Connection, Engine, Event, Subscription, Subs
 use remuda_position::{
     Anchor, Boundary, ItemAssurance, PositionKey, StoredItem, StoredItemBody, StoredRecord, StoredTransition,
 };
-use remuda_verify::fast::Assurance;
 use remuda_wire::record::RecordId;
 use remuda_wire::response::AppendResult;
 use remuda_wire::transition::TransitionKind;
@@ -48,8 +47,8 @@ fn record_members(object: Builder, record: &StoredRecord) -> Builder {
         .with("checkpoint", &record.checkpoint)
         .with("lane", &header.lane_id)
         .with("messageId", &header.client_message_id)
-        .with_value("createdAtMs", &time_ms(header.created_at_ms))
-        .with_value("expiresAtMs", &time_ms(header.expires_at_ms))
+        .with("createdAtMs", &header.created_at_ms)
+        .with("expiresAtMs", &header.expires_at_ms)
         .with("payload", &*record.payload)
 }
 
@@ -143,43 +142,26 @@ pub fn status(engine: &Engine, storage: &str) -> JsValue {
 pub fn event(event: &Event) -> Option<JsValue> {
     let object = match event {
         Event::StatusChanged | Event::Appended { .. } => return None,
-        Event::Batch {
-            key,
-            checkpoint,
-            broker_epoch,
-            first_sequence,
-            last_sequence,
-            records,
-            lane_map_root,
-            served_at_height,
-            committed_at_ms,
-            assurance,
-            last_item,
-        } => Builder::new()
+        Event::Batch { key, batch, last_item } => Builder::new()
             .with("type", "batch")
             .with("key", &key.0)
-            .with("checkpoint", checkpoint)
-            .with("brokerEpoch", broker_epoch)
-            .with("firstSequence", first_sequence)
-            .with("lastSequence", last_sequence)
-            .with_value("records", &number(*records))
-            .with("laneMapRoot", lane_map_root)
-            .with("servedAtHeight", served_at_height)
-            .with_value("committedAtMs", &time_ms(*committed_at_ms))
-            .with(
-                "assurance",
-                match assurance {
-                    Assurance::LaneSet => "lane-set",
-                    Assurance::FullBatch => "full-batch",
-                },
-            )
+            .with("checkpoint", &batch.checkpoint)
+            .with("brokerEpoch", &batch.broker_epoch)
+            .with("firstSequence", &batch.first_sequence)
+            .with("lastSequence", &batch.last_sequence)
+            .with_value("records", &number(batch.records))
+            .with("laneMapRoot", &batch.lane_map_root)
+            .with("signingKey", &batch.signing_key)
+            .with("servedAtHeight", &batch.served_at_height)
+            .with("committedAtMs", &batch.committed_at_ms)
+            .with("assurance", assurance_name(batch.assurance.into()))
             .with("lastItem", last_item),
-        Event::Transition { key, kind, from_epoch, to_epoch, discarded, last_item } => Builder::new()
+        Event::Transition { key, transition, discarded, last_item } => Builder::new()
             .with("type", "transition")
             .with("key", &key.0)
-            .with("transition", kind_name(*kind))
-            .with("fromEpoch", from_epoch)
-            .with("toEpoch", to_epoch)
+            .with("transition", kind_name(transition.kind))
+            .with("fromEpoch", &transition.from_epoch)
+            .with("toEpoch", &transition.to_epoch)
             .with_value("discarded", &number(*discarded))
             .with("lastItem", last_item),
         Event::Failure { key, failure } => Builder::new()
