@@ -264,3 +264,84 @@ fn what_is_unsubscribed_and_subscribed_again_goes_on() {
         world.check(key, &spec.scope());
     });
 }
+
+#[test]
+fn a_read_for_a_session_that_is_gone_does_not_end_what_is_waited_for_now() {
+    simulate(settings(), 18, async |world| {
+        let spec = three_lanes(world);
+        let client = world.open_client(vec![spec.clone()]);
+        let key = spec.key(&world.provider.context(), &world.provider.stream_id());
+        world.run_for(500).await;
+        world.write_some(20).await;
+        assert!(world.run_until(5_000, |world| world.caught_up(client) && !is_new(world)).await);
+        let batches = world.clients[client].engine.subscriptions()[&key].verified().1;
+        // A batch of a new view: its key is read, slowly. The session ends meanwhile.
+        world.weather.slow_read_ms = 30_000;
+        world.provider.advance();
+        world.write_some(20).await;
+        world.run_for(1_000).await;
+        world.provider.kill().await;
+        world.provider.restart();
+        // The next session reads it again, at once, and its commit is under way when the old answer comes.
+        world.weather.slow_read_ms = 0;
+        world.weather.slow_disk_ms = 60_000;
+        world.run_for(100_000).await;
+        world.weather = Weather::FAIR;
+        assert!(world.run_until(200_000, |world| world.caught_up(client)).await);
+        world.check(key, &spec.scope());
+        assert_eq!(world.clients[client].engine.subscriptions()[&key].verified().1, batches + 1, "it was told");
+        assert!(!world.failures(client).iter().any(|code| code.starts_with("store/")), "{:?}", world.failures(client));
+    });
+}
+
+#[test]
+fn a_session_that_the_provider_forgot_fails_no_subscription() {
+    simulate(settings(), 19, async |world| {
+        let client = world.open_client(Vec::new());
+        world.run_for(500).await;
+        world.provider.kill().await;
+        world.provider.restart();
+        let spec = three_lanes(world);
+        let key = world.subscribe(client, spec.clone());
+        let lane = world.provider.lanes()[0];
+        world.run_for(10_000).await;
+        assert_eq!(*world.clients[client].engine.subscriptions()[&key].state(), SubscriptionState::Live);
+        world.append(client, lane);
+        world.run_for(500).await;
+        world.provider.kill().await;
+        world.provider.restart();
+        let number = world.append(client, lane);
+        world.run_for(10_000).await;
+        let [AppendOutcome::Refused(failure)] = &world.clients[client].settled[&number][..] else {
+            panic!("{:?}", world.clients[client].settled)
+        };
+        assert_eq!(failure.remedy, remuda_wire::Remedy::Retry, "it had no effect, and the next session takes it");
+        world.append(client, lane);
+        assert!(world.run_until(10_000, |world| world.caught_up(client) && !is_new(world)).await);
+        world.check(key, &spec.scope());
+    });
+}
+
+#[test]
+fn an_answer_for_a_subscription_that_left_is_not_that_of_the_next() {
+    simulate(settings(), 20, async |world| {
+        let spec = three_lanes(world);
+        let client = world.open_client(Vec::new());
+        world.run_for(500).await;
+        for delay_ms in 1..40 {
+            let key = world.subscribe(client, spec.clone());
+            world.run_for(delay_ms).await;
+            world.with_engine(client, |engine, now_ms| engine.unsubscribe(key, now_ms));
+            world.weather.unreadable = 1_000;
+            world.subscribe(client, spec.clone());
+            world.run_for(100).await;
+            let state = world.clients[client].engine.subscriptions()[&key].state().clone();
+            assert!(matches!(state, SubscriptionState::Opening | SubscriptionState::Due { .. }), "{state:?}");
+            world.weather = Weather::FAIR;
+            world.with_engine(client, |engine, now_ms| engine.unsubscribe(key, now_ms));
+        }
+        let key = world.subscribe(client, spec);
+        world.run_for(5_000).await;
+        assert_eq!(*world.clients[client].engine.subscriptions()[&key].state(), SubscriptionState::Live);
+    });
+}

@@ -62,6 +62,8 @@ pub struct Weather {
     pub ambiguous: u64,
     /// A position cannot be read.
     pub unreadable: u64,
+    /// Chain reads take this much longer.
+    pub slow_read_ms: u64,
     /// Commits take this much longer.
     pub slow_disk_ms: u64,
 }
@@ -77,6 +79,7 @@ impl Weather {
         abort: 0,
         ambiguous: 0,
         unreadable: 0,
+        slow_read_ms: 0,
         slow_disk_ms: 0,
     };
     pub const FOUL: Self = Self {
@@ -89,6 +92,7 @@ impl Weather {
         abort: 60,
         ambiguous: 60,
         unreadable: 100,
+        slow_read_ms: 0,
         slow_disk_ms: 0,
     };
 }
@@ -468,7 +472,8 @@ impl World {
                     } else {
                         self.provider.read_chain(view.as_ref())
                     };
-                    self.later(client, Input::Chain { view, answer });
+                    let wait = self.latency() + Duration::from_millis(self.weather.slow_read_ms);
+                    self.later_exactly(client, wait, Input::Chain { view, answer });
                 }
                 Output::Load { key } => self.later(client, Input::Load(key)),
                 Output::Commit(admission) => {
