@@ -1,4 +1,5 @@
 //! `remuda-testkit`: what tests share. Nothing shipped depends on it.
 
+pub mod fuzz;
 pub mod honest;
 pub mod vector;

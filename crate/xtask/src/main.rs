@@ -7,6 +7,7 @@ mod artifact;
 mod bench;
 mod browser_suites;
 mod check;
+mod fuzz;
 mod glue;
 mod pages;
 mod process;
@@ -60,6 +61,8 @@ enum Command {
     },
     /// Run conformance vectors.
     Vectors(vectors::Request),
+    /// Any bytes at all against every decoder and the auditor; what crashes is kept in fuzz/fixtures.
+    Fuzz(fuzz::Request),
     /// Build the wasm that ships, with its glue, into pkg/generated.
     Wasm,
     /// Run the wasm test suites in headless Chromium.
@@ -106,6 +109,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Purity => check::purity::run(workspace, setup),
         Command::Validation { check } => validation::run(workspace, check),
         Command::Vectors(request) => vectors::run(workspace, setup, &request, tally),
+        Command::Fuzz(request) => fuzz::run(workspace, &request, tally),
         Command::Wasm => {
             artefacts::build(workspace, setup)?;
             artefacts::print_sizes(workspace)
