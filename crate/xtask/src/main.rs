@@ -8,6 +8,7 @@ mod audit;
 mod bench;
 mod browser_suites;
 mod check;
+mod fuzz;
 mod glue;
 mod pages;
 mod process;
@@ -63,6 +64,8 @@ enum Command {
     Vectors(vectors::Request),
     /// Judge an audit file; the exit code is the verdict.
     Audit(audit::Request),
+    /// Any bytes at all against every decoder and the auditor; what crashes is kept in fuzz/fixtures.
+    Fuzz(fuzz::Request),
     /// Build the wasm that ships, with its glue, into pkg/generated.
     Wasm,
     /// Run the wasm test suites in headless Chromium.
@@ -110,6 +113,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Validation { check } => validation::run(workspace, check),
         Command::Vectors(request) => vectors::run(workspace, setup, &request, tally),
         Command::Audit(request) => audit::run(workspace, &request),
+        Command::Fuzz(request) => fuzz::run(workspace, &request, tally),
         Command::Wasm => {
             artefacts::build(workspace, setup)?;
             artefacts::print_sizes(workspace)

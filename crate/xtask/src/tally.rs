@@ -18,6 +18,8 @@ pub enum Runner {
     Cargo,
     /// `vectors: 3 passed, 0 failed, 1 not run (…)`.
     Vectors,
+    /// `fuzz: 3 passed, 0 failed (800000 inputs)`.
+    Fuzz,
     /// `Tests  1 failed | 3 passed | 1 skipped (5)`.
     Vitest,
     /// `3 passed (2.1s)`, `1 failed`, `1 flaky`, each on a line of its own.
@@ -36,8 +38,9 @@ impl Tally {
                 };
                 counts.split(';').for_each(|count| self.count(count));
             }
-            Runner::Vectors => {
-                let Some(counts) = line.strip_prefix("vectors: ") else {
+            Runner::Vectors | Runner::Fuzz => {
+                let prefix = if let Runner::Fuzz = runner { "fuzz: " } else { "vectors: " };
+                let Some(counts) = line.strip_prefix(prefix) else {
                     return;
                 };
                 let counts = counts.split(" (").next().unwrap_or_default();
@@ -115,6 +118,11 @@ mod tests {
             ),
             (10, 2, 3)
         );
+    }
+
+    #[test]
+    fn fuzz() {
+        assert_eq!(read(Runner::Fuzz, "grant: 90 inputs\nfuzz: 7 passed, 1 failed (123 inputs)\n"), (7, 1, 0));
     }
 
     #[test]
