@@ -121,12 +121,13 @@ impl Object {
 
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant, reason = "a handful, in a test")]
+#[allow(clippy::large_enum_variant, reason = "a few dozen of them")]
 enum Body {
     Batch(Vec<RecordDelivery>),
     Transition(BrokerEpochTransition),
 }
 
-#[allow(clippy::large_enum_variant, reason = "one at a time")]
+#[allow(clippy::large_enum_variant, reason = "a few dozen of them")]
 enum Proven {
     Batch(VerifiedBatch<DeliveredRecord>),
     Transition(AdoptedTransition),
