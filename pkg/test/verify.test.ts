@@ -3,9 +3,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AuditProgress, AuditReport } from "../src/verify-node.js";
 import { audit, checkEvidence, RemudaError, verifySignature } from "../src/verify-node.js";
+
+/** Wasm and glue. Code that decodes and compares is two thirds of it, cryptography the rest. */
+const MAX_GZIPPED_BYTES = 120_000;
 
 interface Vector {
   name: string;
@@ -31,6 +35,20 @@ function streamOf(file: Uint8Array, size: number): ReadableStream<Uint8Array> {
     },
   });
 }
+
+describe("the artefact", () => {
+  const file = (name: string) => readFileSync(new URL(`../generated/verifier/${name}`, import.meta.url));
+
+  test("needs nothing of its host: it can throw, and it has a table of its own", () => {
+    const imports = WebAssembly.Module.imports(new WebAssembly.Module(file("remuda_verifier_bg.wasm")));
+    for (const { name } of imports) expect(name).toMatch(/^(__wbg___wbindgen_throw_\w+|__wbindgen_init_externref_table)$/);
+  });
+
+  test("does not grow unnoticed", () => {
+    const gzipped = ["remuda_verifier_bg.wasm", "remuda_verifier.js"].map((name) => gzipSync(file(name), { level: 9 }).length);
+    expect(gzipped.reduce((sum, length) => sum + length)).toBeLessThan(MAX_GZIPPED_BYTES);
+  });
+});
 
 describe("audit", () => {
   test("answers every vector, from bytes, a blob and a stream alike", async () => {

@@ -97,25 +97,30 @@ impl<K: KeySource> Authority<'_, K> {
     }
 
     fn authenticate_if<T: ProviderSigned>(&self, object: T, is_ours: bool) -> Result<Verified<T>, VerifyError> {
-        self.check_identity(&object, is_ours)?;
-        let view = object.served_at();
-        let unusable = if self.keys.is_read_at(view) { VerifyError::Signature } else { VerifyError::KeyUnresolved };
-        let key = self.keys.key_at(view).ok_or(unusable)?;
+        let key = self.key_of(object.context(), is_ours, object.served_at())?;
         let digest = object.digest();
         key.verify_digest(&object, &digest)?;
         Ok(Verified { object, digest })
     }
 
-    fn check_identity<T: ProviderSigned>(&self, object: &T, is_ours: bool) -> Result<(), VerifyError> {
-        if object.context() != self.context {
+    /// The key of an object that says these things of itself, once they are ours.
+    fn key_of(
+        &self,
+        context: &SigningContext,
+        is_ours: bool,
+        served_at: &FinalizedView,
+    ) -> Result<&PublicKey, VerifyError> {
+        if context != self.context {
             return Err(VerifyError::ContextMismatch);
         }
         if !is_ours {
             return Err(VerifyError::StreamMismatch);
         }
-        if object.served_at().chain_instance_id != self.context.chain_instance_id {
+        if served_at.chain_instance_id != self.context.chain_instance_id {
             return Err(VerifyError::ServedAtMismatch);
         }
-        Ok(())
+        let unusable =
+            if self.keys.is_read_at(served_at) { VerifyError::Signature } else { VerifyError::KeyUnresolved };
+        self.keys.key_at(served_at).ok_or(unusable)
     }
 }

@@ -174,7 +174,11 @@ pub struct OwnedProof {
 impl SparseMap {
     /// A map of `entries`, in any order. Of one key given twice the last leaf counts.
     pub fn new(entries: impl IntoIterator<Item = (Bytes32, Bytes32)>) -> Self {
-        let map: alloc::collections::BTreeMap<_, _> = entries.into_iter().collect();
+        // One by one: collecting a map would sort first, which is code of its own.
+        let mut map = alloc::collections::BTreeMap::new();
+        for (key, leaf) in entries {
+            map.insert(key, leaf);
+        }
         Self { entries: map.into_iter().collect() }
     }
 

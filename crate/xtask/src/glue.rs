@@ -80,11 +80,12 @@ impl Glue<'_> {
             stamp::write(&staged.join("package.json"), "{ \"type\": \"commonjs\" }\n")?;
         }
         if self.build != Build::Dev {
-            eprint!("[wasm] {package}: wasm-opt -O3 (about 20 s) … ");
+            let level = if self.build == Build::Small { "-Oz" } else { "-O3" };
+            eprint!("[wasm] {package}: wasm-opt {level} (about 20 s) … ");
             let started = Instant::now();
             let wasm = staged.join(format!("{}_bg.wasm", self.name));
             // No feature flag: wasm-opt reads `target_features`, and what more it allowed browsers might refuse.
-            process::run(node.program("wasm-opt").arg("-O3").arg(&wasm).arg("-o").arg(&wasm))?;
+            process::run(node.program("wasm-opt").arg(level).arg(&wasm).arg("-o").arg(&wasm))?;
             eprintln!("done ({:.0} s)", started.elapsed().as_secs_f64());
         }
         remove_dir(&self.out)?;

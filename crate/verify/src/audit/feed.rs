@@ -177,7 +177,7 @@ impl Feed {
             Stage::Items { done, .. } => match decode_item(&mut reader) {
                 Ok(item) => {
                     if let Some(judge) = judge {
-                        judge.item(*done, item);
+                        judge.item(*done, &item);
                     }
                     *done += 1;
                     Ok(())

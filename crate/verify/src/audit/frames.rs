@@ -27,7 +27,7 @@ const CURSOR_TOO_OLD: u16 = 3917;
 
 impl Judge {
     /// Judges a decoded server frame.
-    pub fn frame(&mut self, item: usize, message: ServerMessage) {
+    pub fn frame(&mut self, item: usize, message: &ServerMessage) {
         match message {
             ServerMessage::SessionChallenge(challenge) => {
                 self.session(item, &challenge.context, &challenge.stream_id, &challenge.served_at);
@@ -36,12 +36,12 @@ impl Judge {
                 self.session(item, &opened.context, &opened.stream_id, &opened.served_at);
             }
             ServerMessage::Response(response) => self.response(item, &response.body),
-            ServerMessage::Delivery(delivery) => self.delivery(item, &delivery),
-            ServerMessage::Checkpoint(frame) => self.checkpoint(item, &frame),
-            ServerMessage::BrokerEpochTransition(transition) => self.transition(item, &transition),
-            ServerMessage::Error(error) => self.error(item, &error),
-            ServerMessage::DeliveryState(update) => self.delivery_state(item, &update),
-            ServerMessage::GroupState(update) => self.group_state(item, &update),
+            ServerMessage::Delivery(delivery) => self.delivery(item, delivery),
+            ServerMessage::Checkpoint(frame) => self.checkpoint(item, frame),
+            ServerMessage::BrokerEpochTransition(transition) => self.transition(item, transition),
+            ServerMessage::Error(error) => self.error(item, error),
+            ServerMessage::DeliveryState(update) => self.delivery_state(item, update),
+            ServerMessage::GroupState(update) => self.group_state(item, update),
         }
     }
 

@@ -92,12 +92,12 @@ impl Judge {
         }
     }
 
-    pub fn item(&mut self, item: usize, content: Item<'_>) {
+    pub fn item(&mut self, item: usize, content: &Item<'_>) {
         self.items = self.items.saturating_add(1);
         match content {
-            Item::Subscription(request) => self.open(item, request),
+            Item::Subscription(request) => self.open(item, request.clone()),
             Item::ServerFrame(bytes) => match ServerFrame::from_bytes(bytes) {
-                Ok(frame) => self.frame(item, frame.0),
+                Ok(frame) => self.frame(item, &frame.0),
                 Err(error) => {
                     self.find(item, error);
                     // A client would close the session.
@@ -107,12 +107,12 @@ impl Judge {
                 }
             },
             Item::Snapshot { manifest, receipt, bytes, application_key } => {
-                if let Err(refusal) = self.snapshot(item, &manifest, &receipt, bytes, application_key) {
+                if let Err(refusal) = self.snapshot(item, manifest, receipt, bytes, *application_key) {
                     self.find(item, refusal);
                 }
             }
             Item::Held(object) => {
-                if let Err(error) = self.provenance.authenticate_held(item, object) {
+                if let Err(error) = self.provenance.authenticate_held(item, object.clone()) {
                     self.find(item, error);
                 }
             }

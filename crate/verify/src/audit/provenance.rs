@@ -5,13 +5,12 @@ use alloc::vec::Vec;
 use remuda_wire::audit::HeldObject;
 use remuda_wire::context::SigningContext;
 use remuda_wire::key_batch::KeyBatchReceipt;
-use remuda_wire::signed::ProviderSigned;
-use remuda_wire::verdict::VerifyError;
+use remuda_wire::verdict::{Contradiction, VerifyError};
 use remuda_wire::Bytes32;
 
 use super::report::Evidence;
 use crate::authentic::{Authority, Verified};
-use crate::evidence::{AuthenticatedObject, EvidencePool};
+use crate::evidence::{AuthenticatedObject, EvidencePool, Evident};
 use crate::trusted_chain::TrustedChain;
 
 /// Chain, keys, pool and what the pool found.
@@ -45,13 +44,10 @@ impl Provenance {
     ///
     /// # Errors
     /// As [`Authority::authenticate`].
-    pub fn authenticate<T>(&mut self, item: usize, object: &T) -> Result<Verified<T>, VerifyError>
-    where
-        T: ProviderSigned + Clone,
-        AuthenticatedObject: From<Verified<T>>,
-    {
+    pub fn authenticate<T: Evident + Clone>(&mut self, item: usize, object: &T) -> Result<Verified<T>, VerifyError> {
         let object = self.authority().authenticate(object.clone())?;
-        self.keep(item, &object.clone().into());
+        let found = self.pool.insert_verified(item, &object);
+        self.note(item, found);
         Ok(object)
     }
 
@@ -75,8 +71,12 @@ impl Provenance {
 
     /// Puts an object that is already authentic into the pool.
     pub fn keep(&mut self, item: usize, object: &AuthenticatedObject) {
-        self.signatures += 1;
         let found = self.pool.insert(item, object);
+        self.note(item, found);
+    }
+
+    fn note(&mut self, item: usize, found: Vec<(Contradiction, usize)>) {
+        self.signatures += 1;
         self.evidence.extend(found.into_iter().map(|(code, earlier)| Evidence { code, items: [earlier, item] }));
     }
 }

@@ -3,15 +3,22 @@
 use alloc::boxed::Box;
 use core::cmp::Ordering;
 
+use remuda_wire::checkpoint::CheckpointReceipt;
+use remuda_wire::group::DeliveryStateReceipt;
+use remuda_wire::key_batch::KeyBatchReceipt;
+use remuda_wire::receipt::AppendReceipt;
 use remuda_wire::record::RecordId;
+use remuda_wire::retention::{FastRetentionAnchor, GroupRetentionAnchor, StandardRetentionAnchor};
+use remuda_wire::signed::ProviderSigned;
+use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::verdict::Contradiction;
 use remuda_wire::Bytes32;
 
-use super::AuthenticatedObject;
+use crate::authentic::Verified;
 
 /// The comparable part of an authenticated object.
 #[derive(Clone, Debug)]
-pub(super) struct Claim {
+pub(crate) struct Claim {
     pub digest: Bytes32,
     pub height: u64,
     pub block_hash: Bytes32,
@@ -20,7 +27,7 @@ pub(super) struct Claim {
 
 /// One body per kind.
 #[derive(Clone, Debug)]
-pub(super) enum Body {
+pub(crate) enum Body {
     Append(Append),
     Checkpoint(Checkpoint),
     Transition(Transition),
@@ -31,7 +38,7 @@ pub(super) enum Body {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Append {
+pub(crate) struct Append {
     pub record_id: RecordId,
     pub lane_id: Bytes32,
     pub previous_global: Bytes32,
@@ -39,7 +46,7 @@ pub(super) struct Append {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Checkpoint {
+pub(crate) struct Checkpoint {
     pub broker_epoch: u64,
     pub first: u64,
     pub last: u64,
@@ -47,7 +54,7 @@ pub(super) struct Checkpoint {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Transition {
+pub(crate) struct Transition {
     pub predecessor: Option<u64>,
     pub replacement: u64,
     pub durable_checkpoint: Bytes32,
@@ -55,14 +62,14 @@ pub(super) struct Transition {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Group {
+pub(crate) struct Group {
     pub lane_id: Bytes32,
     pub group_id: Bytes32,
     pub previous: Bytes32,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Anchor {
+pub(crate) struct Anchor {
     pub scope: AnchorScope,
     pub floor: u64,
     /// What stands just before the floor; a group anchor says nothing of the kind.
@@ -72,14 +79,14 @@ pub(super) struct Anchor {
 
 /// The comparison key of §15: anchors of different keys are evidence of nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum AnchorScope {
+pub(crate) enum AnchorScope {
     Standard(Option<Bytes32>),
     Group(Bytes32, Bytes32),
     Fast(u64),
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct KeyBatch {
+pub(crate) struct KeyBatch {
     pub key_stream_id: Bytes32,
     pub first: u64,
     pub last: u64,
@@ -87,9 +94,9 @@ pub(super) struct KeyBatch {
 }
 
 impl Claim {
-    pub fn of(object: &AuthenticatedObject) -> Self {
+    pub fn of<T: Evident>(object: &Verified<T>) -> Self {
         let view = object.served_at();
-        Self { digest: object.digest(), height: view.height, block_hash: view.block_hash, body: Body::of(object) }
+        Self { digest: object.digest(), height: view.height, block_hash: view.block_hash, body: object.body() }
     }
 
     /// The kind of fork, else a conflict of views. Equal digests are one object.
@@ -122,57 +129,92 @@ impl Claim {
     }
 }
 
-impl Body {
-    fn of(object: &AuthenticatedObject) -> Self {
-        match object {
-            AuthenticatedObject::AppendReceipt(receipt) => Self::Append(Append {
-                record_id: receipt.record_id,
-                lane_id: receipt.lane_id,
-                previous_global: receipt.previous_global_receipt,
-                previous_lane: receipt.previous_lane_receipt,
-            }),
-            AuthenticatedObject::CheckpointReceipt(receipt) => Self::Checkpoint(Checkpoint {
-                broker_epoch: receipt.broker_epoch,
-                first: receipt.first_sequence,
-                last: receipt.last_sequence,
-                previous: receipt.previous_checkpoint,
-            }),
-            AuthenticatedObject::BrokerEpochTransition(transition) => Self::Transition(Transition {
-                predecessor: transition.previous_lineage.map(|lineage| lineage.broker_epoch),
-                replacement: transition.replacement_broker_epoch,
-                durable_checkpoint: transition.last_durable_checkpoint,
-                durable_sequence: transition.last_durable_sequence,
-            }),
-            AuthenticatedObject::DeliveryStateReceipt(receipt) => Self::Group(Group {
-                lane_id: receipt.lane_id,
-                group_id: receipt.group_id,
-                previous: receipt.previous_group_receipt,
-            }),
-            AuthenticatedObject::StandardRetentionAnchor(anchor) => Self::Anchor(Box::new(Anchor {
-                scope: AnchorScope::Standard(anchor.lane_id),
-                floor: anchor.first_retained_sequence,
-                predecessors: Some((anchor.previous_global_receipt, anchor.previous_lane_receipt)),
-                committed_at_ms: anchor.committed_at_ms,
-            })),
-            AuthenticatedObject::GroupRetentionAnchor(anchor) => Self::Anchor(Box::new(Anchor {
-                scope: AnchorScope::Group(anchor.lane_id, anchor.group_id),
-                floor: anchor.group_queue_sequence,
-                predecessors: None,
-                committed_at_ms: anchor.committed_at_ms,
-            })),
-            AuthenticatedObject::FastRetentionAnchor(anchor) => Self::Anchor(Box::new(Anchor {
-                scope: AnchorScope::Fast(anchor.broker_epoch),
-                floor: anchor.first_retained_sequence,
-                predecessors: Some((anchor.previous_checkpoint, None)),
-                committed_at_ms: anchor.committed_at_ms,
-            })),
-            AuthenticatedObject::KeyBatchReceipt(receipt) => Self::KeyBatch(KeyBatch {
-                key_stream_id: receipt.key_stream_id,
-                first: receipt.first_sequence,
-                last: receipt.last_sequence,
-                previous: receipt.previous_global_receipt,
-            }),
-        }
+/// A kind of provider object, by what another can contradict of it.
+pub(crate) trait Evident: ProviderSigned {
+    /// That part.
+    fn body(&self) -> Body;
+}
+
+impl Evident for AppendReceipt {
+    fn body(&self) -> Body {
+        Body::Append(Append {
+            record_id: self.record_id,
+            lane_id: self.lane_id,
+            previous_global: self.previous_global_receipt,
+            previous_lane: self.previous_lane_receipt,
+        })
+    }
+}
+
+impl Evident for CheckpointReceipt {
+    fn body(&self) -> Body {
+        Body::Checkpoint(Checkpoint {
+            broker_epoch: self.broker_epoch,
+            first: self.first_sequence,
+            last: self.last_sequence,
+            previous: self.previous_checkpoint,
+        })
+    }
+}
+
+impl Evident for BrokerEpochTransition {
+    fn body(&self) -> Body {
+        Body::Transition(Transition {
+            predecessor: self.previous_lineage.map(|lineage| lineage.broker_epoch),
+            replacement: self.replacement_broker_epoch,
+            durable_checkpoint: self.last_durable_checkpoint,
+            durable_sequence: self.last_durable_sequence,
+        })
+    }
+}
+
+impl Evident for DeliveryStateReceipt {
+    fn body(&self) -> Body {
+        Body::Group(Group { lane_id: self.lane_id, group_id: self.group_id, previous: self.previous_group_receipt })
+    }
+}
+
+impl Evident for StandardRetentionAnchor {
+    fn body(&self) -> Body {
+        Body::Anchor(Box::new(Anchor {
+            scope: AnchorScope::Standard(self.lane_id),
+            floor: self.first_retained_sequence,
+            predecessors: Some((self.previous_global_receipt, self.previous_lane_receipt)),
+            committed_at_ms: self.committed_at_ms,
+        }))
+    }
+}
+
+impl Evident for GroupRetentionAnchor {
+    fn body(&self) -> Body {
+        Body::Anchor(Box::new(Anchor {
+            scope: AnchorScope::Group(self.lane_id, self.group_id),
+            floor: self.group_queue_sequence,
+            predecessors: None,
+            committed_at_ms: self.committed_at_ms,
+        }))
+    }
+}
+
+impl Evident for FastRetentionAnchor {
+    fn body(&self) -> Body {
+        Body::Anchor(Box::new(Anchor {
+            scope: AnchorScope::Fast(self.broker_epoch),
+            floor: self.first_retained_sequence,
+            predecessors: Some((self.previous_checkpoint, None)),
+            committed_at_ms: self.committed_at_ms,
+        }))
+    }
+}
+
+impl Evident for KeyBatchReceipt {
+    fn body(&self) -> Body {
+        Body::KeyBatch(KeyBatch {
+            key_stream_id: self.key_stream_id,
+            first: self.first_sequence,
+            last: self.last_sequence,
+            previous: self.previous_global_receipt,
+        })
     }
 }
 

@@ -29,9 +29,9 @@ pub use pool::EvidencePool;
 
 use remuda_wire::verdict::Contradiction;
 
-use claim::Claim;
+pub(crate) use claim::Evident;
 
 /// How two authenticated objects contradict each other, whichever comes first; `None` when they do not.
 pub fn contradiction(a: &AuthenticatedObject, b: &AuthenticatedObject) -> Option<Contradiction> {
-    Claim::of(a).contradicts(&Claim::of(b))
+    a.claim().contradicts(&b.claim())
 }

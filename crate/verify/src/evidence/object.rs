@@ -11,6 +11,7 @@ use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::verdict::VerifyError;
 use remuda_wire::Bytes32;
 
+use super::claim::Claim;
 use crate::authentic::{Authority, KeySource, Verified};
 
 macro_rules! authenticated {
@@ -24,6 +25,11 @@ macro_rules! authenticated {
             /// The signing digest.
             pub const fn digest(&self) -> Bytes32 {
                 match self { $(Self::$kind(object) => object.digest(),)+ }
+            }
+
+            /// What another object can contradict of it.
+            pub(super) fn claim(&self) -> Claim {
+                match self { $(Self::$kind(object) => Claim::of(object),)+ }
             }
 
             /// Where the provider stood when it signed.
