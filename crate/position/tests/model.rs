@@ -121,7 +121,6 @@ impl Object {
 
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant, reason = "a handful, in a test")]
-#[allow(clippy::large_enum_variant, reason = "a few dozen of them")]
 enum Body {
     Batch(Vec<RecordDelivery>),
     Transition(BrokerEpochTransition),
