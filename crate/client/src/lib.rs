@@ -25,4 +25,4 @@ pub use engine::{Engine, EngineConfig, Output};
 pub use event::{BatchSummary, Connection, Event, TransitionSummary};
 pub use failure::Failure;
 pub use outcome::ChainReadError;
-pub use subscription::{Subscription, SubscriptionSpec, SubscriptionState};
+pub use subscription::{ProofScope, Subscription, SubscriptionSpec, SubscriptionState};

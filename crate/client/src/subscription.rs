@@ -14,28 +14,47 @@ use remuda_wire::{bound, Bytes32, Signed};
 
 use crate::failure::Failure;
 
-/// What a subscription asks for: one variant per request that CIP-39 §13.1 allows, so that no other can be made.
+/// One to 512 lanes by name: the only scope that can be proven lane by lane (§13.1, §13.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SubscriptionSpec {
-    /// `ScopedProofs` of these lanes.
-    ScopedProofs(LaneScope),
-    /// `FullStream` of every lane.
-    FullStream,
-}
+pub struct ProofScope(LaneScope);
 
-impl SubscriptionSpec {
-    /// `ScopedProofs` of an `Exact` or `Set` scope of at most 512 lanes.
+impl ProofScope {
+    /// Takes an `Exact` or `Set` scope of at most 512 lanes.
     ///
     /// # Errors
     /// [`AdmissionRefused::VerificationMode`] for `Any`; [`AdmissionRefused::ProofScopeTooWide`].
-    pub fn scoped(scope: LaneScope) -> Result<Self, AdmissionRefused> {
+    pub fn new(scope: LaneScope) -> Result<Self, AdmissionRefused> {
         match scope.lanes() {
             None => Err(AdmissionRefused::VerificationMode),
             Some(lanes) if lanes.len() > bound::MAX_PROOF_LANES_PER_SUBSCRIPTION => {
                 Err(AdmissionRefused::ProofScopeTooWide)
             }
-            Some(_) => Ok(Self::ScopedProofs(scope)),
+            Some(_) => Ok(Self(scope)),
         }
+    }
+
+    /// The lanes, ascending.
+    pub fn lanes(&self) -> &[Bytes32] {
+        self.0.lanes().unwrap_or_default()
+    }
+}
+
+/// What a subscription asks for: one variant per request that CIP-39 §13.1 allows, so that no other can be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SubscriptionSpec {
+    /// `ScopedProofs` of these lanes.
+    ScopedProofs(ProofScope),
+    /// `FullStream` of every lane.
+    FullStream,
+}
+
+impl SubscriptionSpec {
+    /// `ScopedProofs` of a scope.
+    ///
+    /// # Errors
+    /// Those of [`ProofScope::new`].
+    pub fn scoped(scope: LaneScope) -> Result<Self, AdmissionRefused> {
+        ProofScope::new(scope).map(Self::ScopedProofs)
     }
 
     /// The mode on the wire.
@@ -49,7 +68,7 @@ impl SubscriptionSpec {
     /// The scope on the wire.
     pub fn scope(&self) -> LaneScope {
         match self {
-            Self::ScopedProofs(scope) => scope.clone(),
+            Self::ScopedProofs(scope) => scope.0.clone(),
             Self::FullStream => LaneScope::Any,
         }
     }
@@ -155,7 +174,7 @@ impl Subscription {
         subscription_id: Bytes32,
     ) -> OpenSubscriptionRequest {
         let verification = match &self.spec {
-            SubscriptionSpec::ScopedProofs(scope) => Verification::ScopedProofs(scope.clone()),
+            SubscriptionSpec::ScopedProofs(scope) => Verification::ScopedProofs(scope.0.clone()),
             SubscriptionSpec::FullStream => Verification::FullStream,
         };
         let config =

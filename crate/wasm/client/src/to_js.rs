@@ -85,7 +85,7 @@ fn lanes(spec: &SubscriptionSpec) -> JsValue {
     match spec {
         SubscriptionSpec::FullStream => JsValue::from_str("all"),
         SubscriptionSpec::ScopedProofs(scope) => {
-            scope.lanes().unwrap_or_default().iter().map(ToJs::to_js).collect::<Array>().into()
+            scope.lanes().iter().map(ToJs::to_js).collect::<Array>().into()
         }
     }
 }
