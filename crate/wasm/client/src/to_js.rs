@@ -84,9 +84,7 @@ pub fn boundary(boundary: &Boundary) -> JsValue {
 fn lanes(spec: &SubscriptionSpec) -> JsValue {
     match spec {
         SubscriptionSpec::FullStream => JsValue::from_str("all"),
-        SubscriptionSpec::ScopedProofs(scope) => {
-            scope.lanes().iter().map(ToJs::to_js).collect::<Array>().into()
-        }
+        SubscriptionSpec::ScopedProofs(scope) => scope.lanes().iter().map(ToJs::to_js).collect::<Array>().into(),
     }
 }
 
