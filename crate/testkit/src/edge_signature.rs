@@ -92,8 +92,8 @@ impl EdgeCases {
             let challenge = Scalar::from_bytes_mod_order_wide(&hash.finalize().into());
             signature = [commitment, (nonce + challenge * key.secret).to_bytes()];
             // Most mixed-order signatures fail; half of them are made to hold.
-            let holds = (torsion + usize::from(challenge.as_bytes()[0] & 7) * key.torsion) % 8 == 0;
-            if holds || first % 2 == 0 {
+            let holds = (torsion + usize::from(challenge.as_bytes()[0] & 7) * key.torsion).is_multiple_of(8);
+            if holds || first.is_multiple_of(2) {
                 break;
             }
         }
