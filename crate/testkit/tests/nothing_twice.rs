@@ -13,7 +13,7 @@ use remuda_verify::sparse::{Folder, Proof};
 use remuda_wire::frame::{ServerFrame, ServerMessage};
 use remuda_wire::preimage::{empty_subtree, lane_payload_digest, HASHES_COMPUTED};
 use remuda_wire::scope::{LaneScope, LaneSet};
-use remuda_wire::{Bytes32, Canonical};
+use remuda_wire::{Bytes32, List};
 
 const SUBSCRIPTION: Bytes32 = Bytes32([1; 32]);
 const LANES: u32 = 40;
@@ -32,8 +32,8 @@ fn count<T>(work: impl FnOnce() -> T) -> (T, u64) {
 }
 
 /// A Merkle list of `n` leaves has `n - 1` nodes: over all lanes, records less lanes.
-const fn sub_roots() -> u64 {
-    (RECORDS - ACTIVE) as u64
+fn sub_roots() -> u64 {
+    u64::from(RECORDS - ACTIVE)
 }
 
 fn verify(provider: &Provider, verification: Verification, frames: &[Vec<u8>], key: &PublicKey) -> u64 {
@@ -103,7 +103,7 @@ fn nothing_is_computed_twice() {
     // Full: the map is made of its leaves instead; three paths of 256 that share what is above where they part.
     let frames: Vec<_> = batch.frames(SUBSCRIPTION, &provider.lanes(ACTIVE)).collect();
     let mut closing = batch.checkpoint(SUBSCRIPTION, &[]);
-    closing.lanes = remuda_wire::List::new(vec![]).expect("no lane");
+    closing.lanes = List::new(vec![]).expect("no lane");
     let full: Vec<_> = frames[..frames.len() - 1]
         .iter()
         .cloned()
@@ -132,5 +132,4 @@ fn nothing_is_computed_twice() {
     // transition; the transition's digest.
     let head = hashes - 2 * per_batch - batches;
     assert!(head <= 8, "{head} hashes beside the batches");
-    drop(provider.broker_state().to_bytes());
 }
