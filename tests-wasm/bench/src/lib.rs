@@ -5,6 +5,7 @@ use std::cell::RefCell;
 
 use js_sys::{Array, Date, Function, Reflect, Uint8Array};
 use remuda_testkit::bench::{self, Scene};
+use remuda_verify::authentic::OneKey;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 
@@ -47,11 +48,26 @@ pub fn run(on_line: &Function) -> Result<(), JsValue> {
     host.thrown.into_inner().map_or(Ok(()), Err)
 }
 
+thread_local! {
+    static SCENE: (Scene, OneKey) = {
+        let scene = Scene::new();
+        let keys = scene.keys();
+        (scene, keys)
+    };
+}
+
 /// The batch that is measured: the frames, and the 32 bytes of the key that signed its checkpoint.
 #[wasm_bindgen]
 pub fn scene() -> Array {
-    let scene = Scene::new();
-    let frames: Array = scene.frames.iter().map(|frame| Uint8Array::from(frame.as_slice())).collect();
-    let key = Uint8Array::from(scene.provider.public_key().0 .0.as_slice());
-    Array::of2(&frames, &key)
+    SCENE.with(|(scene, _)| {
+        let frames: Array = scene.frames.iter().map(|frame| Uint8Array::from(frame.as_slice())).collect();
+        let key = Uint8Array::from(scene.provider.public_key().0 .0.as_slice());
+        Array::of2(&frames, &key)
+    })
+}
+
+/// Verifies it once, from the bytes of its frames.
+#[wasm_bindgen(js_name = verifyScene)]
+pub fn verify_scene() {
+    SCENE.with(|(scene, keys)| scene.verify(keys));
 }
