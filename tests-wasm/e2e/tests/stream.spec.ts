@@ -55,6 +55,8 @@ test("stored rows are shown while the node is away", async ({ page, provide }) =
   await lanes.pass(30);
   await node.end("SIGTERM");
   await expect(lanes.part("connection")).toHaveAttribute("data-state", "offline");
+  // What was on its way to the disk when the node went is stored, and shown, a moment later.
+  await expect.poll(async () => (await lanes.export()).items.length - (await lanes.item())).toBe(0);
   const before = await lanes.item();
   await page.reload();
   await expect.poll(() => lanes.item()).toBe(before);
