@@ -1,6 +1,7 @@
 //! What an engine tells.
 
 use remuda_position::PositionKey;
+use remuda_session::Transport;
 use remuda_verify::fast::Assurance;
 use remuda_wire::transition::TransitionKind;
 use remuda_wire::Bytes32;
@@ -16,7 +17,10 @@ pub enum Connection {
     /// Reading the chain, or in the handshake.
     Connecting,
     /// In session.
-    Open,
+    Open {
+        /// Over what.
+        transport: Transport,
+    },
     /// Cut off; tries again by itself.
     Waiting {
         /// When.

@@ -53,7 +53,7 @@ pub use handshake::HandshakeConfig;
 pub use link::{Link, Transports};
 pub use long_poll::LongPollSession;
 pub use misuse::ApiMisuse;
-pub use output::{CloseCause, Output, PostId, RequestHandle, Slot, SocketId};
+pub use output::{CloseCause, Output, PostId, RequestHandle, Slot, SocketId, Transport};
 pub use provider_error::{ErrorKind, ProviderError};
 pub use routed::{Routed, RoutedFrame};
 pub use transport_error::TransportError;

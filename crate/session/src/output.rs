@@ -44,6 +44,23 @@ impl Slot {
             | RequestBody::Redrive(_) => Self::Command,
         }
     }
+
+    /// What its frames travel over.
+    pub const fn transport(self) -> Transport {
+        match self {
+            Self::Command | Self::Poll => Transport::LongPoll,
+            Self::Socket => Transport::WebSocket,
+        }
+    }
+}
+
+/// What frames travel over (§13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// The canonical one.
+    WebSocket,
+    /// The fallback.
+    LongPoll,
 }
 
 /// Names one submitted request until it is settled.

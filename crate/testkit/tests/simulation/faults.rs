@@ -4,7 +4,8 @@ use remuda_client::{Event, SubscriptionSpec, SubscriptionState};
 
 use crate::honest::three_lanes;
 use crate::provider::settings;
-use crate::world::{simulate, CrashAt, Weather, World};
+use crate::world::{simulate, CrashAt, World};
+use crate::weather::Weather;
 
 /// Lets a world that was through anything come to rest, and checks what it kept.
 async fn settle_and_check(world: &mut World, client: usize, specs: &[SubscriptionSpec]) {

@@ -1,6 +1,7 @@
 //! Fair weather: everything arrives, once, in order, soon.
 
 use remuda_client::{AppendOutcome, BatchSummary, Connection, Event, SubscriptionSpec, SubscriptionState};
+use remuda_session::Transport;
 
 use crate::provider::settings;
 use crate::world::{simulate, World};
@@ -35,7 +36,7 @@ fn every_durable_record_arrives_once_in_order() {
         assert_eq!(world.failures(client), Vec::<String>::new());
         assert!(appended.iter().all(|number| matches!(tab.settled[number][..], [AppendOutcome::Accepted(_)])));
         assert_eq!(world.provider.durable(&SubscriptionSpec::FullStream.scope()).len(), 240);
-        assert_eq!(tab.engine.connection(), &Connection::Open);
+        assert_eq!(tab.engine.connection(), &Connection::Open { transport: Transport::LongPoll });
         assert!(tab.engine.subscriptions().values().all(|it| *it.state() == SubscriptionState::Live));
         // Told and kept agree: every batch was told once, in order.
         for (key, subscription) in tab.engine.subscriptions() {

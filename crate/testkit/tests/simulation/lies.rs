@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use remuda_client::{AppendOutcome, Connection, Event, SubscriptionSpec, SubscriptionState};
+use remuda_session::Transport;
 use remuda_dev_provider::lie::Lie;
 use remuda_wire::frame::{ServerFrameBatch, ServerMessage};
 use remuda_wire::response::ResponseBody;
@@ -161,11 +162,11 @@ fn a_session_that_breaks_the_protocol_is_closed_visibly_and_can_be_started_again
         world.with_engine(client, |engine, _| engine.handle_start([3; 32]));
         assert!(world.run_until(10_000, |world| world.caught_up(client)).await, "it is back");
         world.check(key, &spec.scope());
-        assert_eq!(*world.clients[client].engine.connection(), Connection::Open);
+        assert_eq!(*world.clients[client].engine.connection(), Connection::Open { transport: Transport::LongPoll });
         // Starting what is started changes nothing.
         world.with_engine(client, |engine, _| engine.handle_start([4; 32]));
         world.run_for(1_000).await;
-        assert_eq!(*world.clients[client].engine.connection(), Connection::Open);
+        assert_eq!(*world.clients[client].engine.connection(), Connection::Open { transport: Transport::LongPoll });
         assert_eq!(world.failures(client).len(), 1);
     });
 }
@@ -187,6 +188,6 @@ fn a_halted_full_stream_leaves_its_neighbour_alone() {
         let tab = &world.clients[client];
         assert!(tab.engine.subscriptions().values().all(|it| *it.state() == SubscriptionState::Failed));
         assert_eq!(world.failures(client), ["protocol/coverage-extraneous"; 2]);
-        assert_eq!(*tab.engine.connection(), Connection::Open);
+        assert_eq!(*tab.engine.connection(), Connection::Open { transport: Transport::LongPoll });
     });
 }

@@ -1,9 +1,11 @@
 //! The engine against the provider over a virtual link, disk and clock. A failing seed fails again.
 
+mod checks;
 mod faults;
 mod honest;
 mod lies;
 mod lifecycle;
 mod provider;
 mod random;
+mod weather;
 mod world;

@@ -28,6 +28,13 @@ pub fn optional_text(options: &JsValue, name: &str) -> Result<Option<String>, Js
     }
 }
 
+/// A list of texts.
+pub fn texts(options: &JsValue, name: &str) -> Result<Vec<String>, JsValue> {
+    let wrong = || bad_argument(&format!("`{name}` is a list of strings"));
+    let list: Array = member(options, name).dyn_into().map_err(|_| wrong())?;
+    list.iter().map(|text| text.as_string().ok_or_else(wrong)).collect()
+}
+
 /// A bool member; absent is false.
 pub fn flag(options: &JsValue, name: &str) -> bool {
     member(options, name).as_bool().unwrap_or(false)

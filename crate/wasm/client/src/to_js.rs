@@ -5,6 +5,7 @@ use remuda_client::{AppendOutcome, Connection, Engine, Event, Subscription, Subs
 use remuda_position::{
     Anchor, Boundary, ItemAssurance, PositionKey, StoredItem, StoredItemBody, StoredRecord, StoredTransition,
 };
+use remuda_session::Transport;
 use remuda_wire::record::RecordId;
 use remuda_wire::response::AppendResult;
 use remuda_wire::transition::TransitionKind;
@@ -120,17 +121,19 @@ fn subscription(key: PositionKey, subscription: &Subscription) -> JsValue {
 
 /// The whole status of an engine.
 pub fn status(engine: &Engine, storage: &str) -> JsValue {
-    let (connection, retry_at_ms) = match engine.connection() {
-        Connection::Idle => ("idle", None),
-        Connection::Connecting => ("connecting", None),
-        Connection::Open => ("open", None),
-        Connection::Waiting { retry_at_ms } => ("waiting", Some(*retry_at_ms)),
-        Connection::Closed => ("closed", None),
+    let (connection, retry_at_ms, transport) = match engine.connection() {
+        Connection::Idle => ("idle", None, None),
+        Connection::Connecting => ("connecting", None, None),
+        Connection::Open { transport: Transport::WebSocket } => ("open", None, Some("web-socket")),
+        Connection::Open { transport: Transport::LongPoll } => ("open", None, Some("long-poll")),
+        Connection::Waiting { retry_at_ms } => ("waiting", Some(*retry_at_ms), None),
+        Connection::Closed => ("closed", None, None),
     };
     let subscriptions: Array = engine.subscriptions().iter().map(|(key, one)| subscription(*key, one)).collect();
     Builder::new()
         .with("connection", connection)
         .with_value("retryAtMs", &retry_at_ms.map_or(JsValue::NULL, time_ms))
+        .with_value("transport", &transport.map_or(JsValue::NULL, JsValue::from_str))
         .with("storage", storage)
         .with_value("subscriptions", &subscriptions)
         .build()
