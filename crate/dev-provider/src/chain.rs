@@ -131,8 +131,10 @@ impl Chain {
 
     fn provider_at(&self, height: u64) -> Option<ProviderRecord> {
         let uri = &self.endpoints.iter().rev().find(|since| since.height <= height)?.uri;
-        let endpoint = ProviderEndpoint { transport: EndpointTransport::Https, uri: Text::new(uri.clone()).ok()? };
-        Some(ProviderRecord { endpoints: List::new(vec![endpoint]).ok()?, ..self.provider.clone() })
+        let endpoint = |transport, uri: String| Some(ProviderEndpoint { transport, uri: Text::new(uri).ok()? });
+        let web_socket = endpoint(EndpointTransport::WebSocketTls, uri.replacen("https", "wss", 1))?;
+        let endpoints = vec![web_socket, endpoint(EndpointTransport::Https, uri.clone())?];
+        Some(ProviderRecord { endpoints: List::new(endpoints).ok()?, ..self.provider.clone() })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Filling a response from all subscriptions of a session, in turns (§13.2).
+//! Filling an answer from all subscriptions of a session, in turns (§13.2).
 
 use crate::broker::Broker;
 use crate::lie::Liar;
@@ -7,6 +7,8 @@ use crate::session::SessionState;
 
 /// Frames that one subscription may send before the next has its turn.
 const FRAMES_PER_TURN: usize = 32;
+/// Bytes after which its turn ends as well.
+const BYTES_PER_TURN: usize = 64 << 10;
 
 /// Puts into `outbox` whatever is ready and fits; what does not fit stays owed, its cursor unmoved.
 ///
@@ -28,8 +30,8 @@ fn fill_in_turns(state: &mut SessionState, outbox: &mut Outbox, broker: &Broker,
     while idle < count {
         let turn = state.turn % count;
         let subscription = &mut state.subscriptions[turn];
-        let mut frames = 0;
-        while frames < FRAMES_PER_TURN {
+        let (mut frames, before) = (0, outbox.bytes());
+        while frames < FRAMES_PER_TURN && outbox.bytes() - before < BYTES_PER_TURN {
             let Some(owed) = subscription.owed(broker, liar)? else { break };
             if !outbox.push(&owed.message) {
                 return Ok(());

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::chain::Chain;
 use crate::grant::MAX_GRANT_TTL_MS;
+use crate::http::Site;
 use crate::keys::{random32, sign, DevKeys};
-use crate::lanes::DemoLane;
 
 /// `GET /demo/info`.
 #[derive(Debug, Serialize)]
@@ -22,6 +22,7 @@ pub struct Info {
     admin_key: String,
     provider_key: String,
     endpoint: String,
+    web_socket: String,
     lanes: Vec<InfoLane>,
     lies: Vec<String>,
 }
@@ -33,7 +34,7 @@ struct InfoLane {
 }
 
 /// The facts of this chain and stream.
-pub fn info(chain: &Chain, lanes: &[DemoLane], endpoint: &str, lies: Vec<String>) -> Info {
+pub fn info(chain: &Chain, site: &Site) -> Info {
     let (context, stream) = (chain.context(), chain.stream());
     Info {
         chain_id: context.chain_id,
@@ -42,9 +43,10 @@ pub fn info(chain: &Chain, lanes: &[DemoLane], endpoint: &str, lies: Vec<String>
         stream_id: stream.stream_id.to_string(),
         admin_key: stream.admin_key.0.to_string(),
         provider_key: stream.provider_signing_key.0.to_string(),
-        endpoint: endpoint.to_owned(),
-        lanes: lanes.iter().map(|lane| InfoLane { id: lane.id.to_string(), name: lane.name.clone() }).collect(),
-        lies,
+        endpoint: site.endpoint.clone(),
+        web_socket: site.web_socket.clone(),
+        lanes: site.lanes.iter().map(|lane| InfoLane { id: lane.id.to_string(), name: lane.name.clone() }).collect(),
+        lies: site.lies.clone(),
     }
 }
 

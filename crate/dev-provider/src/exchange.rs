@@ -1,27 +1,29 @@
-//! One client frame in, the frames that answer it out (§13).
+//! What a frame may do, whatever carried it (§13): authorisation, order and receipts are the same over both transports.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use remuda_wire::frame::{ClientFrame, ClientMessage, ServerMessage};
-use remuda_wire::request::{AuthenticatedRequest, Credit, RequestBody};
+use remuda_wire::frame::ServerMessage;
+use remuda_wire::request::{AuthenticatedRequest, RequestBody};
 use remuda_wire::response::{Response, ResponseBody, SubscriptionState};
 use remuda_wire::session::{CompleteSession, OpenSession, SessionChallenge, SessionOpened};
 use remuda_wire::{Bytes32, ProviderEpoch};
 use tokio::sync::watch;
 
 use crate::broker::Broker;
-use crate::deliver::fill;
 use crate::grant::{admit, check_standing};
 use crate::keys::random32;
 use crate::lie::Liar;
-use crate::outbox::Outbox;
 use crate::refusal::{Code, Refusal};
-use crate::session::{Session, SessionState, Sessions};
+use crate::session::{Session, SessionState, Sessions, Transport};
 
 mod append;
+mod connection;
 mod lanes;
+mod long_poll;
 mod open;
+
+pub use connection::Connection;
 
 /// Everything that a request may touch.
 #[derive(Debug)]
@@ -43,28 +45,27 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Answers one frame with the bytes of a frame batch.
+    /// Challenges the holder of a grant.
     ///
     /// # Errors
-    /// When the store fails; no state has moved then.
-    pub async fn answer(&self, frame: ClientFrame) -> anyhow::Result<Vec<u8>> {
-        match frame.0 {
-            ClientMessage::OpenSession(open) => {
-                let request_id = open.request_id;
-                let message = match self.open_session(open, (random32()?, random32()?)) {
-                    Ok(challenge) => ServerMessage::SessionChallenge(challenge),
-                    Err(refusal) => refusal.frame(request_id),
-                };
-                Ok(Outbox::answering(&message).into_bytes())
-            }
-            ClientMessage::CompleteSession(complete) => {
-                let message = match self.complete_session(&complete) {
-                    Ok(opened) => ServerMessage::SessionOpened(opened),
-                    Err(refusal) => refusal.frame(complete.request_id),
-                };
-                Ok(Outbox::answering(&message).into_bytes())
-            }
-            ClientMessage::Request(request) => self.request(request).await,
+    /// When there is no randomness.
+    pub(crate) fn challenge(&self, open: OpenSession) -> anyhow::Result<ServerMessage> {
+        let request_id = open.request_id;
+        Ok(match self.open_session(open, (random32()?, random32()?)) {
+            Ok(challenge) => ServerMessage::SessionChallenge(challenge),
+            Err(refusal) => refusal.frame(request_id),
+        })
+    }
+
+    /// Opens the session whose challenge is answered.
+    pub(crate) fn complete(
+        &self,
+        complete: &CompleteSession,
+        transport: Transport,
+    ) -> (ServerMessage, Option<Arc<Session>>) {
+        match self.complete_session(complete, transport) {
+            Ok((opened, session)) => (ServerMessage::SessionOpened(opened), Some(session)),
+            Err(refusal) => (refusal.frame(complete.request_id), None),
         }
     }
 
@@ -88,12 +89,16 @@ impl Exchange {
         })
     }
 
-    fn complete_session(&self, complete: &CompleteSession) -> Result<SessionOpened, Refusal> {
+    fn complete_session(
+        &self,
+        complete: &CompleteSession,
+        transport: Transport,
+    ) -> Result<(SessionOpened, Arc<Session>), Refusal> {
         let chain = &self.broker.chain;
         let (served_at, stream_id) = (chain.view(), chain.stream().stream_id);
         let times = (chain.now_ms(), self.session_ms);
-        let session = self.sessions.complete(&complete.proof, chain.context(), &stream_id, times)?;
-        Ok(SessionOpened {
+        let session = self.sessions.complete(&complete.proof, chain.context(), &stream_id, transport, times)?;
+        let opened = SessionOpened {
             request_id: complete.request_id,
             context: chain.context().clone(),
             served_at,
@@ -102,41 +107,12 @@ impl Exchange {
             provider_epoch: ProviderEpoch,
             session_id: session.id,
             expires_at_ms: session.expires_at_ms,
-        })
+        };
+        Ok((opened, session))
     }
 
-    async fn request(&self, request: AuthenticatedRequest) -> anyhow::Result<Vec<u8>> {
-        let request_id = request.request_id;
-        let refused = |refusal: Refusal| Ok(Outbox::answering(&refusal.frame(request_id)).into_bytes());
-        let Some(session) = self.sessions.find(&request.proof.session_id, self.broker.chain.now_ms()) else {
-            return refused(Refusal::new(Code::InvalidProofOfPossession, "no such session"));
-        };
-        // The one in flight holds the lock: a second request changes nothing, not even a counter.
-        let Ok(mut state) = session.state.try_lock() else {
-            return refused(Refusal::new(Code::LongPollBusy, "a request of this session is in flight"));
-        };
-        if let Err(refusal) = self.admit(&session, &request, &mut state) {
-            return refused(refusal);
-        }
-        match request.body {
-            RequestBody::Credit(body)
-                if state.subscriptions.iter().any(|it| *it.id() == body.credit.subscription_id) =>
-            {
-                self.poll(request_id, &body.credit, &session, &mut state).await
-            }
-            body => {
-                let message = match self.perform(body, &session, &mut state).await? {
-                    Ok(body) => ServerMessage::Response(Response { request_id, body }),
-                    Err(refusal) => refusal.frame(request_id),
-                };
-                let mut outbox = Outbox::answering(&message);
-                fill(&mut state, &mut outbox, &self.broker, &self.liar)?;
-                Ok(outbox.into_bytes())
-            }
-        }
-    }
-
-    fn admit(
+    /// Proof, counter, standing and stream of a request; a refused proof spends nothing.
+    pub(crate) fn admit(
         &self,
         session: &Session,
         request: &AuthenticatedRequest,
@@ -153,7 +129,25 @@ impl Exchange {
         Ok(())
     }
 
-    /// Everything but the poll. The outer error is ours, the inner one the client's.
+    /// Performs an admitted request and answers it. Over a persistent connection credit is granted here and waits for
+    /// nothing.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn respond(
+        &self,
+        request_id: Bytes32,
+        body: RequestBody,
+        session: &Session,
+        state: &mut SessionState,
+    ) -> anyhow::Result<ServerMessage> {
+        Ok(match self.perform(body, session, state).await? {
+            Ok(body) => ServerMessage::Response(Response { request_id, body }),
+            Err(refusal) => refusal.frame(request_id),
+        })
+    }
+
+    /// The outer error is ours, the inner one the client's.
     async fn perform(
         &self,
         body: RequestBody,
@@ -170,10 +164,16 @@ impl Exchange {
                 let (stream_id, subscription_id) = (body.stream_id, body.subscription_id);
                 Ok(ResponseBody::CloseSubscription(SubscriptionState { stream_id, subscription_id }))
             }
-            RequestBody::Credit(body) => {
-                Err(Refusal::new(Code::NotCheckpointBoundary, "no such subscription: open it again at a boundary")
-                    .ending(body.credit.subscription_id))
-            }
+            RequestBody::Credit(body) => match state.subscription(&body.credit.subscription_id) {
+                Some(subscription) => {
+                    subscription.grant_credit(&body.credit);
+                    Ok(ResponseBody::Credit(body.credit))
+                }
+                None => {
+                    Err(Refusal::new(Code::NotCheckpointBoundary, "no such subscription: open it again at a boundary")
+                        .ending(body.credit.subscription_id))
+                }
+            },
             RequestBody::CreateLane(_) => {
                 Err(Refusal::new(Code::LaneLimitExceeded, "the lanes of a demo stream are fixed"))
             }
@@ -193,51 +193,6 @@ impl Exchange {
                 Err(Refusal::new(Code::FastModeHasNoLeases, "a fast stream has no groups and no leases"))
             }
         })
-    }
-
-    /// Credit, then whatever is ready; held while nothing is. Credit and cursors move only with the response: a request
-    /// that is given up while it waits has granted nothing.
-    async fn poll(
-        &self,
-        request_id: Bytes32,
-        credit: &Credit,
-        session: &Session,
-        state: &mut SessionState,
-    ) -> anyhow::Result<Vec<u8>> {
-        let deadline = tokio::time::Instant::now() + self.poll;
-        let (mut head, mut closing) = (self.broker.head(), self.closing.clone());
-        loop {
-            head.borrow_and_update();
-            let over = tokio::time::Instant::now() >= deadline || *closing.borrow_and_update();
-            let body = ResponseBody::Credit(credit.clone());
-            let mut outbox = Outbox::answering(&ServerMessage::Response(Response { request_id, body }));
-            let Some(subscription) = state.subscriptions.iter_mut().find(|it| *it.id() == credit.subscription_id)
-            else {
-                return Ok(outbox.into_bytes());
-            };
-            let before = subscription.credit();
-            subscription.grant_credit(credit);
-            let filled = fill(state, &mut outbox, &self.broker, &self.liar);
-            if filled.is_ok() && (outbox.has_frames() || over) {
-                return Ok(outbox.into_bytes());
-            }
-            if !outbox.has_frames() {
-                if let Some(subscription) = state.subscriptions.iter_mut().find(|it| *it.id() == credit.subscription_id)
-                {
-                    subscription.restore_credit(before);
-                }
-            }
-            filled?;
-            tokio::select! {
-                _ = head.changed() => {}
-                _ = closing.changed() => {}
-                () = tokio::time::sleep_until(deadline) => {}
-            }
-            if session.expires_at_ms < self.broker.chain.now_ms() {
-                let refusal = Refusal::new(Code::InvalidProofOfPossession, "the session has ended");
-                return Ok(Outbox::answering(&refusal.frame(request_id)).into_bytes());
-            }
-        }
     }
 }
 

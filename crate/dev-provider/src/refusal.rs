@@ -99,8 +99,17 @@ impl Refusal {
 
     /// As a frame that answers `request_id`.
     pub fn frame(self, request_id: Bytes32) -> ServerMessage {
+        self.error(Some(request_id))
+    }
+
+    /// As a frame that answers nothing: a subscription ends by itself.
+    pub fn unasked(self) -> ServerMessage {
+        self.error(None)
+    }
+
+    fn error(self, request_id: Option<Bytes32>) -> ServerMessage {
         ServerMessage::Error(CbqsError {
-            request_id: Some(request_id),
+            request_id,
             subscription_id: self.subscription_id,
             code: self.code.number(),
             message: bounded_text(self.message),

@@ -97,7 +97,8 @@ pub fn site(
         closing,
     };
     let lies = settings.lies.iter().filter_map(|lie| Some(lie.to_possible_value()?.get_name().to_owned())).collect();
-    Ok(Site { exchange, lanes, endpoint: format!("http://{address}/cbqs"), lies })
+    let (endpoint, web_socket) = (format!("http://{address}/cbqs"), format!("ws://{address}/cbqs"));
+    Ok(Site { exchange, lanes, endpoint, web_socket, lies })
 }
 
 async fn advance(chain: Arc<Chain>, block_ms: u64) {
