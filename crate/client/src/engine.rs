@@ -143,8 +143,7 @@ impl Engine {
     /// [`ApiMisuse::GrantMismatch`] when the grant is of another chain or stream.
     pub fn new(config: EngineConfig) -> Result<Self, ApiMisuse> {
         let handshake = HandshakeConfig::new(config.context.clone(), config.stream_id, config.grant.clone())?;
-        let channel =
-            Link::new(ChannelConfig { session: SessionConfig::new(handshake), credit: config.credit });
+        let channel = Link::new(ChannelConfig { session: SessionConfig::new(handshake), credit: config.credit });
         Ok(Self {
             keys: KeyBook::new(config.context.clone(), config.stream_id),
             config,
@@ -224,9 +223,9 @@ impl Engine {
     /// The transports to use: the caller's word, or what the provider's record announces.
     fn transports(&self) -> Option<Transports> {
         let announced = |transport| self.endpoints().iter().any(|endpoint| endpoint.transport == transport);
-        self.config.transports.or_else(|| {
-            Transports::of(announced(EndpointTransport::WebSocketTls), announced(EndpointTransport::Https))
-        })
+        self.config
+            .transports
+            .or_else(|| Transports::of(announced(EndpointTransport::WebSocketTls), announced(EndpointTransport::Https)))
     }
 
     /// Whether time is all that a subscription waits for: its position is to be read or there is a session, and no commit

@@ -12,8 +12,8 @@ use remuda_wire::response::ResponseBody;
 use remuda_wire::{Bytes32, Remedy, Signature};
 
 use crate::backoff::Backoff;
-use crate::credit::CreditTarget;
 use crate::config::SessionConfig;
+use crate::credit::CreditTarget;
 use crate::entropy::Entropy;
 use crate::long_poll::LongPollSession;
 use crate::misuse::ApiMisuse;

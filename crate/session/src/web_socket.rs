@@ -409,8 +409,7 @@ impl WebSocketSession {
 
     fn handshake_failed(&mut self, cause: CloseCause, socket: SocketId, now_ms: u64) {
         self.outputs.push_back(Output::Disconnect { socket });
-        let retry_at_ms =
-            (cause.remedy() == Remedy::Retry).then(|| now_ms.saturating_add(self.next_delay_ms()));
+        let retry_at_ms = (cause.remedy() == Remedy::Retry).then(|| now_ms.saturating_add(self.next_delay_ms()));
         self.settle_close(cause, retry_at_ms);
     }
 

@@ -285,7 +285,8 @@ fn long_poll_takes_over_where_no_web_socket_passes_and_gives_back_later() {
     rig.link.handle_online(rig.now_ms);
     rig.drain();
     rig.settle(10);
-    let disturbed = rig.told[told..].iter().any(|output| matches!(output, Output::Closed { .. } | Output::Opened { .. }));
+    let disturbed =
+        rig.told[told..].iter().any(|output| matches!(output, Output::Closed { .. } | Output::Opened { .. }));
     assert!(!disturbed, "{:?}", &rig.told[told..]);
     assert!(rig.link.subscriptions().is_live(&frames::id(1)));
 

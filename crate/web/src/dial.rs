@@ -119,7 +119,8 @@ mod tests {
     use super::{DialRefused, Endpoint, PlainLoopback};
 
     fn judge(uri: &str, plain: PlainLoopback) -> Result<(), DialRefused> {
-        Endpoint::admit(uri, Transport::LongPoll, plain).map(|endpoint| assert_eq!(endpoint.as_str(), uri, "a URI is used as registered"))
+        Endpoint::admit(uri, Transport::LongPoll, plain)
+            .map(|endpoint| assert_eq!(endpoint.as_str(), uri, "a URI is used as registered"))
     }
 
     #[test]

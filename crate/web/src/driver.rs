@@ -137,7 +137,15 @@ pub enum StartError {
 impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
     /// A driver over a store, a key and a command queue.
     pub fn new(store: Rc<S>, signer: Rc<K>, addresses: Addresses, commands: Commands, inputs: Inputs) -> Self {
-        Self { store, signer, addresses, commands, inputs: inputs.0, exchanges: Rc::default(), sockets: BTreeMap::new() }
+        Self {
+            store,
+            signer,
+            addresses,
+            commands,
+            inputs: inputs.0,
+            exchanges: Rc::default(),
+            sockets: BTreeMap::new(),
+        }
     }
 
     /// Takes ownership of the database and drives until closed. `observe` is called with every event, when the engine is

@@ -336,7 +336,10 @@ impl Engine {
                 subscription.state = SubscriptionState::Due { attempt: subscription.attempts, at_ms: now_ms };
             }
         }
-        if !matches!(cause, CloseCause::Requested | CloseCause::Expired | CloseCause::PollGivenUp | CloseCause::TransportChanged) {
+        if !matches!(
+            cause,
+            CloseCause::Requested | CloseCause::Expired | CloseCause::PollGivenUp | CloseCause::TransportChanged
+        ) {
             self.fail(None, Failure::from(cause));
         }
         match retry_at_ms {

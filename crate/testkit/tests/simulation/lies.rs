@@ -2,8 +2,8 @@
 
 use clap::ValueEnum;
 use remuda_client::{AppendOutcome, Connection, Event, SubscriptionSpec, SubscriptionState};
-use remuda_session::Transport;
 use remuda_dev_provider::lie::Lie;
+use remuda_session::{Transport, Transports};
 use remuda_wire::frame::{ServerFrameBatch, ServerMessage};
 use remuda_wire::response::ResponseBody;
 use remuda_wire::Bytes32;
@@ -13,9 +13,14 @@ use crate::provider::settings;
 use crate::world::{simulate, World};
 
 fn caught(lie: Lie) {
+    [Transports::LongPoll, Transports::WebSocket].into_iter().for_each(|transports| caught_over(transports, lie));
+}
+
+fn caught_over(transports: Transports, lie: Lie) {
     let mut settings = settings();
     settings.lies = vec![lie];
     simulate(settings, 3, async |world| {
+        world.transports = transports;
         let spec = three_lanes(world);
         let client = world.open_client(vec![spec.clone()]);
         let key = spec.key(&world.provider.context(), &world.provider.stream_id());
@@ -151,7 +156,7 @@ fn a_session_that_breaks_the_protocol_is_closed_visibly_and_can_be_started_again
         world.write_some(12).await;
         world.run_for(5_000).await;
         assert_eq!(*world.clients[client].engine.connection(), Connection::Closed);
-        assert_eq!(world.failures(client), ["protocol/unexpected-frame"]);
+        assert_eq!(world.failures(client), ["protocol/request-id-mismatch"]);
         assert_eq!(world.position(key), before, "nothing of such a body is applied");
         let posts = world.clients[client].posts;
         let number = world.append(client, world.provider.lanes()[0]);

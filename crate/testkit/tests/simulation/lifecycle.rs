@@ -6,8 +6,8 @@ use remuda_wire::transition::TransitionKind;
 
 use crate::honest::three_lanes;
 use crate::provider::settings;
-use crate::world::{simulate, World};
 use crate::weather::Weather;
+use crate::world::{simulate, World};
 
 const HOUR_MS: u64 = 3_600_000;
 

@@ -7,5 +7,6 @@ mod lies;
 mod lifecycle;
 mod provider;
 mod random;
+mod sockets;
 mod weather;
 mod world;

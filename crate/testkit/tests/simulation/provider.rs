@@ -8,6 +8,7 @@ use std::time::Duration;
 use remuda_client::ChainReadError;
 use remuda_dev_provider::broker::application_header;
 use remuda_dev_provider::demo;
+use remuda_dev_provider::exchange::Connection;
 use remuda_dev_provider::http::Site;
 use remuda_dev_provider::server::site;
 use remuda_dev_provider::settings::Settings;
@@ -22,8 +23,11 @@ use remuda_wire::preimage::keccak256;
 use remuda_wire::record::FastRecordId;
 use remuda_wire::scope::{LaneScope, LaneSet};
 use remuda_wire::{Bytes, Bytes32, Canonical, ProviderEpoch};
+use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+use crate::sockets::Peer;
 
 /// A provider that can be killed, stopped and started again on the same store.
 pub struct Provider {
@@ -120,6 +124,34 @@ impl Provider {
                 Some(mut task) => (&mut task.0).await.map_err(|_| TransportError::Aborted),
             }
         }
+    }
+
+    /// Accepts a WebSocket; `None` while nothing runs. It ends when the provider is killed.
+    pub fn connect(&mut self) -> Option<Peer> {
+        let running = self.running.as_mut()?;
+        let site = Arc::clone(&running.site);
+        let (sent, mut messages) = unbounded_channel::<Vec<u8>>();
+        let (answers, received) = unbounded_channel();
+        let task = tokio::spawn(async move {
+            let mut connection = Connection::new(&site.exchange);
+            loop {
+                let frames = tokio::select! {
+                    message = messages.recv() => {
+                        let Some(message) = message else { return };
+                        let frame = ClientFrame::from_bytes(&message).expect("we send canonical frames");
+                        connection.receive(frame).await
+                    }
+                    frames = connection.ready() => frames,
+                };
+                let frames = frames.expect("the provider's store works");
+                if frames.is_empty() || frames.into_iter().any(|frame| answers.send(frame).is_err()) {
+                    return;
+                }
+            }
+        });
+        running.requests.retain(|request| !request.is_finished());
+        running.requests.push(task.abort_handle());
+        Some(Peer { sent, received })
     }
 
     /// A chain read.

@@ -6,7 +6,7 @@
 //! ```
 //! The loop is that of the browser's driver: one input, then every output, then sleep until the engine says when.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use remuda_dev_provider::settings::Settings;
 use remuda_dev_provider::time::Clock;
 use remuda_position::memory::MemoryStore;
 use remuda_position::{commit, Admission, AdmissionBudget, Committed, PositionKey, Store, StoreError};
-use remuda_session::{CreditTarget, PostId, Slot, TransportError, Transports};
+use remuda_session::{CreditTarget, PostId, Slot, SocketId, TransportError, Transports};
 use remuda_wire::context::FinalizedView;
 use remuda_wire::preimage::keccak256;
 use remuda_wire::{Bytes, Bytes32, Signature};
@@ -30,6 +30,7 @@ use tokio::time::Instant;
 
 use crate::provider::Provider;
 use crate::random::Random;
+use crate::sockets::{Socket, SocketEvent};
 use crate::weather::Weather;
 
 /// When the simulation begins, in milliseconds since 1970.
@@ -39,6 +40,7 @@ const MAX_IDLE_WAKES: u32 = 3;
 
 enum Input {
     Body { slot: Slot, post: PostId, answer: Result<Vec<u8>, TransportError> },
+    Socket { socket: SocketId, event: SocketEvent },
     Signed { slot: Slot, digest: Bytes32 },
     Chain { view: Option<FinalizedView>, answer: Result<Vec<u8>, ChainReadError> },
     Load(PositionKey),
@@ -64,13 +66,15 @@ pub struct Client {
     specs: Vec<SubscriptionSpec>,
     life: u64,
     exchanges: HashMap<(Slot, PostId), tokio::task::AbortHandle>,
-    /// Bodies that wait to be read until this time.
+    sockets: HashMap<SocketId, Socket>,
+    /// What arrives waits to be read until this time.
     pub frozen_until_ms: u64,
+    lying: VecDeque<Input>,
     last_wake_ms: u64,
     idle_wakes: u32,
     /// Outstanding commits, of which an honest engine has one.
     commits: u32,
-    /// Exchanges that it began.
+    /// Frames that it sent.
     pub posts: u64,
     /// Bytes of the bodies that it was given.
     pub received: usize,
@@ -90,6 +94,8 @@ pub struct World {
     pub crash_at: Option<CrashAt>,
     pub storage_steps: u64,
     pub credit: CreditTarget,
+    /// What every client is offered.
+    pub transports: Transports,
     /// Changes the body of an answer.
     pub bend: Option<fn(&mut Vec<u8>)>,
     began: Instant,
@@ -123,6 +129,7 @@ impl World {
             crash_at: None,
             storage_steps: 0,
             credit: CreditTarget { records: 256, bytes: 1 << 20 },
+            transports: Transports::LongPoll,
             bend: None,
             began,
             seed,
@@ -148,7 +155,9 @@ impl World {
             specs,
             life: 0,
             exchanges: HashMap::new(),
+            sockets: HashMap::new(),
             frozen_until_ms: 0,
+            lying: VecDeque::new(),
             last_wake_ms: 0,
             idle_wakes: 0,
             commits: 0,
@@ -170,7 +179,7 @@ impl World {
             fence,
             budget: AdmissionBudget::default(),
             credit: self.credit,
-            transports: Some(Transports::LongPoll),
+            transports: Some(self.transports),
         };
         Engine::new(config).expect("a grant for this stream")
     }
@@ -194,6 +203,8 @@ impl World {
         let engine = self.engine();
         let tab = &mut self.clients[client];
         tab.exchanges.drain().for_each(|(_, exchange)| exchange.abort());
+        tab.sockets.clear();
+        tab.lying.clear();
         // What dies with its tab is settled for nobody.
         tab.submitted.clear();
         tab.life += 1;
@@ -291,7 +302,8 @@ impl World {
 
     fn wake_at(&self, client: usize) -> Option<u64> {
         let client = &self.clients[client];
-        client.engine.wake_at().map(|at_ms| at_ms.max(client.frozen_until_ms))
+        let thaws = (!client.lying.is_empty()).then_some(client.frozen_until_ms);
+        thaws.or_else(|| client.engine.wake_at().map(|at_ms| at_ms.max(client.frozen_until_ms)))
     }
 
     fn wake(&mut self) {
@@ -299,6 +311,10 @@ impl World {
         for client in 0..self.clients.len() {
             if self.wake_at(client).is_none_or(|at_ms| at_ms > now_ms) {
                 continue;
+            }
+            // What has arrived meanwhile comes before the clock.
+            while let Some(input) = self.clients[client].lying.pop_front() {
+                self.give(client, input);
             }
             let tab = &mut self.clients[client];
             tab.idle_wakes = if tab.last_wake_ms == now_ms { tab.idle_wakes + 1 } else { 0 };
@@ -317,11 +333,16 @@ impl World {
             // Of a process that is dead: even its transaction finds another owner.
             return;
         }
-        if tab.frozen_until_ms > now_ms {
-            let wait = Duration::from_millis(tab.frozen_until_ms - now_ms);
-            self.later_exactly(client, wait, input);
+        if tab.frozen_until_ms > now_ms || !tab.lying.is_empty() {
+            tab.lying.push_back(input);
             return;
         }
+        self.give(client, input);
+    }
+
+    fn give(&mut self, client: usize, input: Input) {
+        let now_ms = self.now_ms();
+        let tab = &mut self.clients[client];
         tab.idle_wakes = 0;
         let engine = &mut tab.engine;
         match input {
@@ -338,6 +359,20 @@ impl World {
                     Err(error) => engine.handle_transport_error(slot, post, error, now_ms),
                 }
             }
+            Input::Socket { socket, event } => match event {
+                SocketEvent::Opened => engine.handle_connected(socket, now_ms),
+                SocketEvent::Message(mut bytes) => {
+                    if let Some(bend) = self.bend {
+                        bend(&mut bytes);
+                    }
+                    tab.received += bytes.len();
+                    engine.handle_message(socket, &bytes, now_ms);
+                }
+                SocketEvent::Ended(error) => {
+                    tab.sockets.remove(&socket);
+                    engine.handle_disconnected(socket, error, now_ms);
+                }
+            },
             Input::Signed { slot, digest } => {
                 let signature = Signature(self.key.sign(&digest.0).to_bytes());
                 engine.handle_signature(slot, &digest, signature, now_ms);
@@ -404,6 +439,15 @@ impl World {
                         exchange.abort();
                     }
                 }
+                Output::Connect { socket } => self.connect(client, socket),
+                Output::Send { socket, message } => {
+                    let tab = &mut self.clients[client];
+                    tab.posts += 1;
+                    if let Some(socket) = tab.sockets.get(&socket) {
+                        socket.send(message);
+                    }
+                }
+                Output::Disconnect { socket } => drop(self.clients[client].sockets.remove(&socket)),
                 Output::Sign { slot, digest } => self.later(client, Input::Signed { slot, digest }),
                 Output::ReadChain { view } => {
                     let answer = if self.random.chance(self.weather.lose_read) {
@@ -459,6 +503,14 @@ impl World {
             drop(sender.send(Arrived { client, life, input: Input::Body { slot, post, answer } }));
         });
         self.clients[client].exchanges.insert((slot, post), task.abort_handle());
+    }
+
+    fn connect(&mut self, client: usize, socket: SocketId) {
+        let (sender, life) = (self.sender.clone(), self.clients[client].life);
+        let tell = move |event| drop(sender.send(Arrived { client, life, input: Input::Socket { socket, event } }));
+        let random = self.random.fork();
+        let open = Socket::open(&mut self.provider, self.weather, random, tell);
+        self.clients[client].sockets.insert(socket, open);
     }
 
     fn latency(&mut self) -> Duration {
