@@ -55,6 +55,17 @@ pub struct BatchSummary {
     pub assurance: Assurance,
 }
 
+/// Verified records of a standard stream as people are told of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentSummary {
+    /// Sequence of the last record.
+    pub last_sequence: u64,
+    /// Digest of its receipt.
+    pub receipt: Bytes32,
+    /// How many.
+    pub records: usize,
+}
+
 /// A verified transition as people are told of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransitionSummary {
@@ -78,6 +89,15 @@ pub enum Event {
         key: PositionKey,
         /// What was verified, and by what.
         batch: BatchSummary,
+        /// Number of the last durable item.
+        last_item: u64,
+    },
+    /// Verified records of a standard stream are durable.
+    Segment {
+        /// Of which position.
+        key: PositionKey,
+        /// What was verified.
+        segment: SegmentSummary,
         /// Number of the last durable item.
         last_item: u64,
     },

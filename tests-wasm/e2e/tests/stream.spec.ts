@@ -20,6 +20,22 @@ test("records arrive in every lane, verified and durable", async ({ page, provid
   expect(new Set(items.map(({ lane }) => lane)).size).toBe(8);
 });
 
+for (const [transport, words] of [["web-socket", "live, WebSocket"], ["long-poll", "live, long-poll"]] as const) {
+  test(`the same stream over ${transport} alone`, async ({ page, provide }) => {
+    const provider = await provide();
+    const lanes = await Lanes.open(page, provider, { transport });
+    await expect(lanes.part("connection")).toHaveText(words);
+    await lanes.pass(20);
+    const own = await lanes.append(`over ${transport}`);
+    await expect(own).toHaveAttribute("data-state", "durable");
+    await provider.end("SIGKILL");
+    await provider.start();
+    await expect(lanes.part("connection")).toHaveText(words);
+    await lanes.pass(await lanes.item());
+    expectWhole((await lanes.export()).items);
+  });
+}
+
 test("every lane at once, verified as a whole", async ({ page, provide }) => {
   const lanes = await Lanes.open(page, await provide(), { lanes: "all" });
   await lanes.pass(20);

@@ -1,7 +1,7 @@
 //! What must be true at the end, read from the database and the provider's store.
 
 use remuda_client::Event;
-use remuda_position::{PositionKey, Store, StoredItem, StoredItemBody, StoredPosition, StoredRow, StreamPoint};
+use remuda_position::{Boundary, PositionKey, Store, StoredItem, StoredItemBody, StoredPosition, StoredRow, StreamPoint};
 use remuda_wire::record::FastRecordId;
 use remuda_wire::scope::LaneScope;
 use remuda_wire::Canonical;
@@ -50,7 +50,7 @@ impl World {
     pub fn check(&self, key: PositionKey, scope: &LaneScope) {
         let items = self.items(key);
         let position = self.position(key).expect("a position");
-        assert_eq!(position.last_item, u64::try_from(items.len()).expect("few"), "the position names its last item");
+        assert_eq!(position.last_item(), u64::try_from(items.len()).expect("few"), "the position names its last item");
         let expected = self.provider.durable(scope);
         let mut records = Vec::new();
         let mut epoch = None;
@@ -65,6 +65,7 @@ impl World {
                     );
                     records.push((id, record.header.clone(), record.payload.clone()));
                 }
+                StoredItemBody::StandardRecord(_) => panic!("a record of another class"),
                 StoredItemBody::Transition(stored) => {
                     let transition = &stored.transition;
                     let previous = transition.previous_lineage.map(|lineage| lineage.broker_epoch);
@@ -81,8 +82,7 @@ impl World {
         for ((_, header, payload), (_, record)) in records.iter().zip(&expected) {
             assert_eq!((header, payload), (&record.header, &record.payload));
         }
-        let end = position.checkpoint.expect("a checkpoint");
-        let point = position.adopted.map(StreamPoint::from).unwrap_or_else(|| StreamPoint::from(end));
+        let point = Boundary::stored(key, position).point().expect("a checkpoint");
         if let Some((id, ..)) = records.last() {
             let last = StreamPoint { broker_epoch: id.broker_epoch, next_sequence: id.sequence + 1 };
             assert!(last <= point, "the position is never behind its rows");

@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use remuda_client::{AppendOutcome, Connection, Event, SubscriptionSpec, SubscriptionState};
 use remuda_dev_provider::lie::Lie;
+use remuda_position::Boundary;
 use remuda_session::{Transport, Transports};
 use remuda_wire::frame::{ServerFrameBatch, ServerMessage};
 use remuda_wire::response::ResponseBody;
@@ -48,8 +49,9 @@ fn caught_over(transports: Transports, lie: Lie) {
         let honest = told(world);
         let position = world.position(key).expect("honest batches came first");
         assert!(honest.len() >= 2, "{honest:?}");
-        assert_eq!(position.checkpoint.map(|end| end.last_sequence), honest.last().copied());
-        assert_eq!(world.clients[client].engine.subscriptions()[&key].boundary().checkpoint(), position.checkpoint);
+        let durable = Boundary::stored(key, position.clone()).checkpoint();
+        assert_eq!(durable.map(|end| end.last_sequence), honest.last().copied());
+        assert_eq!(world.clients[client].engine.subscriptions()[&key].boundary().checkpoint(), durable);
         // Nothing more is asked for: a poll session without subscriptions is silent.
         // Its close waits for the poll that is held, which is the last.
         world.run_for(25_000).await;

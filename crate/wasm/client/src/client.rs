@@ -220,7 +220,9 @@ impl Inner {
                     drop(settled);
                 }
             }
-            Event::Batch { key, last_item, .. } | Event::Transition { key, last_item, .. } => {
+            Event::Batch { key, last_item, .. }
+            | Event::Segment { key, last_item, .. }
+            | Event::Transition { key, last_item, .. } => {
                 let wake = Builder::new().with("type", "committed").with("key", &key.0).with("lastItem", last_item);
                 self.tell(&wake.build());
             }

@@ -65,14 +65,18 @@ pub fn object<T: Canonical>(bytes: &[u8]) -> Result<T, JsValue> {
     T::from_bytes(bytes).map_err(|error| thrown(&remuda_wire::Refusal::from(error).into()))
 }
 
-/// `{ lanes: string[] | "all", verification: "scoped-proofs" | "full-stream" }`.
+/// `{ lanes: string[] | "all", verification: "scoped-proofs" | "full-stream" | "receipts" }`.
 pub fn subscription_spec(spec: &JsValue) -> Result<SubscriptionSpec, JsValue> {
     let lanes = member(spec, "lanes");
     match (text(spec, "verification")?.as_str(), lanes.as_string().as_deref()) {
         ("full-stream", Some("all")) => Ok(SubscriptionSpec::FullStream),
         ("scoped-proofs", None) => SubscriptionSpec::scoped(lane_scope(&lanes)?)
             .map_err(|refused| thrown(&remuda_wire::Refusal::from(refused).into())),
-        _ => Err(bad_argument("`scoped-proofs` takes a list of lanes, `full-stream` takes \"all\"")),
+        ("receipts", Some("all")) => Ok(SubscriptionSpec::StandardReplay(LaneScope::Any)),
+        ("receipts", None) => Ok(SubscriptionSpec::StandardReplay(lane_scope(&lanes)?)),
+        _ => Err(bad_argument(
+            "`scoped-proofs` takes a list of lanes, `full-stream` takes \"all\", `receipts` takes either",
+        )),
     }
 }
 

@@ -3,10 +3,11 @@
 use js_sys::Array;
 use remuda_client::{AppendOutcome, Connection, Engine, Event, Subscription, SubscriptionSpec, SubscriptionState};
 use remuda_position::{
-    Anchor, Boundary, ItemAssurance, PositionKey, StoredItem, StoredItemBody, StoredRecord, StoredTransition,
+    Anchor, Boundary, ItemAssurance, PositionKey, StoredItem, StoredItemBody, StoredRecord, StoredStandardRecord,
+    StoredTransition,
 };
 use remuda_session::Transport;
-use remuda_wire::record::RecordId;
+use remuda_wire::record::{RecordHeader, RecordId, RecordKind};
 use remuda_wire::response::AppendResult;
 use remuda_wire::transition::TransitionKind;
 use wasm_bindgen::JsValue;
@@ -19,6 +20,7 @@ const fn assurance_name(assurance: ItemAssurance) -> &'static str {
         ItemAssurance::LaneSet => "lane-set",
         ItemAssurance::FullBatch => "full-batch",
         ItemAssurance::Transition => "transition",
+        ItemAssurance::Receipt => "receipt",
     }
 }
 
@@ -35,22 +37,43 @@ pub fn item(number: u64, item: &StoredItem) -> JsValue {
     match &item.body {
         StoredItemBody::Record(record) => record_members(object, record),
         StoredItemBody::Transition(transition) => transition_members(object, transition),
+        StoredItemBody::StandardRecord(record) => standard_record_members(object, record),
     }
     .build()
 }
 
 fn record_members(object: Builder, record: &StoredRecord) -> Builder {
-    let header = &record.header;
-    object
+    let object = object
         .with("kind", "record")
         .with("brokerEpoch", &record.record_id.broker_epoch)
         .with("sequence", &record.record_id.sequence)
-        .with("checkpoint", &record.checkpoint)
+        .with("checkpoint", &record.checkpoint);
+    header_members(object, &record.header).with("payload", &*record.payload)
+}
+
+fn standard_record_members(object: Builder, record: &StoredStandardRecord) -> Builder {
+    let object = object
+        .with("kind", "standard-record")
+        .with("sequence", &record.record_id.sequence)
+        .with("receipt", &record.receipt);
+    header_members(object, &record.header).with("payload", &*record.payload)
+}
+
+fn header_members(object: Builder, header: &RecordHeader) -> Builder {
+    let kind = match header.kind {
+        RecordKind::Application => "application",
+        RecordKind::LaneCreated => "lane-created",
+        RecordKind::LaneClosed => "lane-closed",
+        RecordKind::KeyBatchHeader => "key-batch-header",
+        RecordKind::KeyEnvelope => "key-envelope",
+    };
+    object
+        .with("record", kind)
         .with("lane", &header.lane_id)
         .with("messageId", &header.client_message_id)
         .with("createdAtMs", &header.created_at_ms)
         .with("expiresAtMs", &header.expires_at_ms)
-        .with("payload", &*record.payload)
+        .with("encryptionGeneration", &header.encryption_generation)
 }
 
 fn transition_members(object: Builder, stored: &StoredTransition) -> Builder {
@@ -71,10 +94,12 @@ pub fn boundary(boundary: &Boundary) -> JsValue {
     let (Some(revision), Some(anchor)) = (boundary.revision(), boundary.anchor()) else { return JsValue::NULL };
     let anchor = match anchor {
         Anchor::Provider => "provider",
+        Anchor::Genesis => "genesis",
     };
+    let standard = boundary.receipt_chain_end().map(|end| end.last_sequence);
     Builder::new()
         .with("brokerEpoch", &boundary.broker_epoch())
-        .with("sequence", &boundary.checkpoint().map(|end| end.last_sequence))
+        .with("sequence", &boundary.checkpoint().map(|end| end.last_sequence).or(standard))
         .with("checkpoint", &boundary.checkpoint().map(|end| end.digest))
         .with("lastItem", &boundary.last_item())
         .with("revision", &revision)
@@ -85,6 +110,10 @@ pub fn boundary(boundary: &Boundary) -> JsValue {
 fn lanes(spec: &SubscriptionSpec) -> JsValue {
     match spec {
         SubscriptionSpec::FullStream => JsValue::from_str("all"),
+        SubscriptionSpec::StandardReplay(scope) => match scope.lanes() {
+            None => JsValue::from_str("all"),
+            Some(lanes) => lanes.iter().map(ToJs::to_js).collect::<Array>().into(),
+        },
         SubscriptionSpec::ScopedProofs(scope) => scope.lanes().iter().map(ToJs::to_js).collect::<Array>().into(),
     }
 }
@@ -100,6 +129,7 @@ fn subscription(key: PositionKey, subscription: &Subscription) -> JsValue {
     let verification = match subscription.spec() {
         SubscriptionSpec::ScopedProofs(_) => "scoped-proofs",
         SubscriptionSpec::FullStream => "full-stream",
+        SubscriptionSpec::StandardReplay(_) => "receipts",
     };
     let (records, batches) = subscription.verified();
     Builder::new()
@@ -156,6 +186,14 @@ pub fn event(event: &Event) -> Option<JsValue> {
             .with("servedAtHeight", &batch.served_at_height)
             .with("committedAtMs", &batch.committed_at_ms)
             .with("assurance", assurance_name(batch.assurance.into()))
+            .with("lastItem", last_item),
+        Event::Segment { key, segment, last_item } => Builder::new()
+            .with("type", "receipts")
+            .with("key", &key.0)
+            .with("lastSequence", &segment.last_sequence)
+            .with("receipt", &segment.receipt)
+            .with_value("records", &number(segment.records))
+            .with("assurance", assurance_name(ItemAssurance::Receipt))
             .with("lastItem", last_item),
         Event::Transition { key, transition, discarded, last_item } => Builder::new()
             .with("type", "transition")
