@@ -125,6 +125,11 @@ fn lanes_are_made_closed_and_told_of_on_a_fast_stream() {
 fn lanes_are_made_and_closed(arguments: &[&str]) {
     let provider =
         Provider::start(&fresh_directory(&format!("lanes{}", arguments.len() + arguments[0].len())), arguments);
+    let mut fast = (arguments[0] != "--class").then(|| {
+        let verification = Verification::ScopedProofs(LaneScope::Exact(Bytes32::ZERO));
+        Subscriber::open(Session::open_socket(&provider, 2), verification, None, FastState::default())
+            .unwrap_or_else(|refusal| panic!("{refusal:?}"))
+    });
     let key = holder(1);
     let grant =
         provider.grant(&key, ",\"verbs\":[\"APPEND\",\"CONSUME\",\"REPLAY\",\"LANE_ADMIN\"],\"laneCreatesPerMin\":3");
