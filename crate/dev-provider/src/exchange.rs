@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use remuda_wire::chain::StreamStatus;
 use remuda_wire::frame::ServerMessage;
 use remuda_wire::request::{AuthenticatedRequest, RequestBody};
 use remuda_wire::response::{Response, ResponseBody, SubscriptionState};
@@ -11,17 +12,22 @@ use remuda_wire::{Bytes32, ProviderEpoch};
 use tokio::sync::watch;
 
 use crate::broker::Broker;
-use crate::grant::{admit, check_standing};
+use crate::grant::{admit, check_context, check_standing};
 use crate::keys::random32;
+use crate::lane_book::LaneBook;
 use crate::lie::Liar;
+use crate::log::Log;
 use crate::refusal::{Code, Refusal};
 use crate::session::{Session, SessionState, Sessions, Transport};
+use crate::signal::Signal;
 
 mod append;
+mod body;
 mod connection;
 mod lanes;
 mod long_poll;
 mod open;
+mod wait;
 
 pub use connection::Connection;
 
@@ -34,8 +40,16 @@ pub struct Exchange {
     pub liar: Liar,
     /// Challenges and sessions.
     pub sessions: Sessions,
-    /// Every lane that can be appended to, ascending.
-    pub lanes: Vec<Bytes32>,
+    /// Receipts of the stream: all of a standard one, of a fast one those of lane events.
+    pub log: Arc<Log>,
+    /// Records of the key stream, when there is one.
+    pub key_log: Option<Arc<Log>>,
+    /// The lanes.
+    pub lanes: LaneBook,
+    /// Held while a lane is made or closed.
+    pub lane_changes: tokio::sync::Mutex<()>,
+    /// Raised when something may be ready or may have ended.
+    pub signal: Signal,
     /// Longest time that a poll is held.
     pub poll: Duration,
     /// Longest life of a session, in milliseconds.
@@ -72,8 +86,12 @@ impl Exchange {
     fn open_session(&self, open: OpenSession, ids: (Bytes32, Bytes32)) -> Result<SessionChallenge, Refusal> {
         let chain = &self.broker.chain;
         let now = chain.now_ms();
-        let served_at = chain.view();
-        let admitted = admit(open.grant, chain.context(), chain.stream(), now)?;
+        chain.check()?;
+        let (served_at, records) = (chain.view(), chain.records());
+        let no_stream = || Refusal::new(Code::StreamNotFound, "no such stream here");
+        check_context(&open.grant.context, chain.context())?;
+        let stream = records.of(&open.stream_id).ok_or_else(no_stream)?;
+        let admitted = admit(open.grant, chain.context(), stream, now)?;
         let grant_id = admitted.id;
         let expires_at_ms = self.sessions.challenge(admitted, ids, now)?;
         Ok(SessionChallenge {
@@ -95,9 +113,10 @@ impl Exchange {
         transport: Transport,
     ) -> Result<(SessionOpened, Arc<Session>), Refusal> {
         let chain = &self.broker.chain;
-        let (served_at, stream_id) = (chain.view(), chain.stream().stream_id);
-        let times = (chain.now_ms(), self.session_ms);
-        let session = self.sessions.complete(&complete.proof, chain.context(), &stream_id, transport, times)?;
+        chain.check()?;
+        let (served_at, times) = (chain.view(), (chain.now_ms(), self.session_ms));
+        let session = self.sessions.complete(&complete.proof, chain.context(), transport, times)?;
+        let stream_id = session.admitted.grant.stream_id;
         let opened = SessionOpened {
             request_id: complete.request_id,
             context: chain.context().clone(),
@@ -120,11 +139,16 @@ impl Exchange {
     ) -> Result<(), Refusal> {
         let chain = &self.broker.chain;
         session.admit(&request.proof, chain.context(), state)?;
-        let now = chain.now_ms();
-        check_standing(&session.admitted.grant, chain.stream(), now)
-            .inspect_err(|_| self.sessions.end(&session.id, now))?;
-        if stream_of(&request.body).is_some_and(|stream_id| *stream_id != chain.stream().stream_id) {
-            return Err(Refusal::new(Code::StreamNotFound, "no such stream here"));
+        chain.check()?;
+        let (now, records, grant) = (chain.now_ms(), chain.records(), &session.admitted.grant);
+        let no_stream = || Refusal::new(Code::StreamNotFound, "this session is of another stream");
+        let stream = records.of(&grant.stream_id).ok_or_else(no_stream)?;
+        check_standing(grant, stream, now).inspect_err(|_| self.sessions.end(&session.id, now))?;
+        if *body::stream_id(&request.body) != grant.stream_id {
+            return Err(no_stream());
+        }
+        if stream.status == StreamStatus::Suspended && body::is_refused_while_suspended(&request.body) {
+            return Err(Refusal::new(Code::StreamSuspended, "the stream is suspended"));
         }
         Ok(())
     }
@@ -155,7 +179,7 @@ impl Exchange {
         state: &mut SessionState,
     ) -> anyhow::Result<Result<ResponseBody, Refusal>> {
         Ok(match body {
-            RequestBody::Append(body) => self.append(body, session, state).await.map(ResponseBody::Append),
+            RequestBody::Append(body) => self.append(body, session, state).await?.map(ResponseBody::Append),
             RequestBody::OpenSubscription(body) => {
                 self.open_subscription(&body, session, state)?.map(ResponseBody::OpenSubscription)
             }
@@ -174,10 +198,8 @@ impl Exchange {
                         .ending(body.credit.subscription_id))
                 }
             },
-            RequestBody::CreateLane(_) => {
-                Err(Refusal::new(Code::LaneLimitExceeded, "the lanes of a demo stream are fixed"))
-            }
-            RequestBody::CloseLane(_) => Err(Refusal::new(Code::VerbDenied, "the lanes of a demo stream are fixed")),
+            RequestBody::CreateLane(body) => self.create_lane(&body, session).await?.map(ResponseBody::CreateLane),
+            RequestBody::CloseLane(body) => self.close_lane(&body, session).await?.map(ResponseBody::CloseLane),
             RequestBody::ListLanes(body) => self.list_lanes(&body, session)?.map(ResponseBody::ListLanes),
             RequestBody::BeginKeyBatch(_) | RequestBody::PutKeyBatchChunk(_) | RequestBody::CommitKeyBatch(_) => {
                 Err(Refusal::new(Code::InvalidKeyBatch, "an unencrypted stream has no key batches"))
@@ -193,19 +215,5 @@ impl Exchange {
                 Err(Refusal::new(Code::FastModeHasNoLeases, "a fast stream has no groups and no leases"))
             }
         })
-    }
-}
-
-/// The stream that a body names; leases name theirs inside.
-const fn stream_of(body: &RequestBody) -> Option<&Bytes32> {
-    match body {
-        RequestBody::Append(body) => Some(&body.stream_id),
-        RequestBody::CreateLane(body) => Some(&body.stream_id),
-        RequestBody::CloseLane(body) => Some(&body.stream_id),
-        RequestBody::ListLanes(body) => Some(&body.stream_id),
-        RequestBody::OpenSubscription(body) => Some(&body.stream_id),
-        RequestBody::CloseSubscription(body) => Some(&body.stream_id),
-        RequestBody::Credit(body) => Some(&body.stream_id),
-        _ => None,
     }
 }

@@ -24,6 +24,7 @@ use remuda_wire::Canonical;
 use serde::Deserialize;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use crate::chain::NodeFault;
 use crate::demo;
 use crate::exchange::Exchange;
 use crate::lanes::DemoLane;
@@ -90,10 +91,13 @@ async fn broker_state(State(site): State<Arc<Site>>, Query(query): Query<StateQu
         return (StatusCode::BAD_REQUEST, "stream and block are 64 hexadecimal digits").into_response();
     };
     let chain = &site.exchange.broker.chain;
-    if stream != chain.stream().stream_id {
+    if chain.records().of(&stream).is_none() {
         return (StatusCode::NOT_FOUND, "no such stream").into_response();
     }
-    match chain.broker_state(block.as_ref()) {
+    if chain.node_fault() == Some(NodeFault::Unreachable) {
+        return (StatusCode::SERVICE_UNAVAILABLE, "the node is unreachable").into_response();
+    }
+    match chain.broker_state_of(&stream, block.as_ref()) {
         Some(state) => octets(state.to_bytes()),
         None => (StatusCode::GONE, "this block cannot be served").into_response(),
     }

@@ -138,7 +138,6 @@ impl Sessions {
         &self,
         proof: &SessionProof,
         context: &SigningContext,
-        stream_id: &Bytes32,
         transport: Transport,
         (now_ms, life_ms): (u64, u64),
     ) -> Result<Arc<Session>, Refusal> {
@@ -149,7 +148,7 @@ impl Sessions {
         let pending = tables.pending.remove(&proof.session_id).ok_or_else(refused)?;
         let answers = proof.challenge == pending.challenge
             && proof.grant_id == pending.admitted.id
-            && proof.stream_id == *stream_id
+            && proof.stream_id == pending.admitted.grant.stream_id
             && pending.admitted.holder.verify_digest(proof, &proof.digest()).is_ok();
         if !answers {
             return Err(refused());

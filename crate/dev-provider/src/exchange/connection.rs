@@ -5,17 +5,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use remuda_wire::frame::{ClientFrame, ClientMessage};
-use remuda_wire::request::AuthenticatedRequest;
-use tokio::sync::watch;
-
+use super::wait::Wait;
 use super::Exchange;
 use crate::deliver::fill;
-use crate::epoch::Head;
 use crate::grant::check_standing;
 use crate::outbox::Outbox;
 use crate::refusal::{Code, Refusal};
 use crate::session::{Session, SessionState, Transport, CHALLENGE_MS};
+use remuda_wire::frame::{ClientFrame, ClientMessage};
+use remuda_wire::request::AuthenticatedRequest;
 
 /// Sessions of one connection.
 const MAX_SESSIONS: usize = 16;
@@ -29,16 +27,14 @@ pub struct Connection<'a> {
     turn: usize,
     /// A connection without a session ends then.
     idle_until_ms: u64,
-    head: watch::Receiver<Head>,
-    closing: watch::Receiver<bool>,
+    wait: Wait,
 }
 
 impl<'a> Connection<'a> {
     /// A connection that nothing was said on.
     pub fn new(exchange: &'a Exchange) -> Self {
         let idle_until_ms = exchange.broker.chain.now_ms().saturating_add(CHALLENGE_MS);
-        let (head, closing) = (exchange.broker.head(), exchange.closing.clone());
-        Self { exchange, sessions: Vec::new(), turn: 0, idle_until_ms, head, closing }
+        Self { exchange, sessions: Vec::new(), turn: 0, idle_until_ms, wait: Wait::new(exchange) }
     }
 
     /// Takes one frame; answers with the frames to send, in order.
@@ -73,7 +69,7 @@ impl<'a> Connection<'a> {
         }
         let message = self.exchange.respond(request_id, request.body, &session, &mut state).await?;
         let mut outbox = Outbox::round().answering(&message);
-        fill(&mut state, &mut outbox, &self.exchange.broker, &self.exchange.liar)?;
+        fill(&mut state, &mut outbox, self.exchange)?;
         Ok(outbox.into_frames())
     }
 
@@ -84,8 +80,7 @@ impl<'a> Connection<'a> {
     /// When the store fails.
     pub async fn ready(&mut self) -> anyhow::Result<Vec<Vec<u8>>> {
         loop {
-            self.head.borrow_and_update();
-            let closing = *self.closing.borrow_and_update();
+            let closing = self.wait.mark();
             let now = self.exchange.broker.chain.now_ms();
             let frames = self.take_round(now)?;
             let idle = self.sessions.is_empty() && now >= self.idle_until_ms;
@@ -93,12 +88,8 @@ impl<'a> Connection<'a> {
                 return Ok(frames);
             }
             let until = self.sessions.iter().map(|session| session.expires_at_ms.saturating_add(1)).min();
-            let wait = Duration::from_millis(until.unwrap_or(self.idle_until_ms).saturating_sub(now));
-            tokio::select! {
-                _ = self.head.changed() => {}
-                _ = self.closing.changed() => {}
-                () = tokio::time::sleep(wait) => {}
-            }
+            let longest = Duration::from_millis(until.unwrap_or(self.idle_until_ms).saturating_sub(now));
+            self.wait.change(longest).await;
         }
     }
 
@@ -110,7 +101,7 @@ impl<'a> Connection<'a> {
             // Nobody else has it: this connection is where it lives, and serves one thing at a time.
             let Ok(mut state) = session.state.try_lock() else { continue };
             match self.standing(&session, now) {
-                Ok(()) => fill(&mut state, &mut outbox, &self.exchange.broker, &self.exchange.liar)?,
+                Ok(()) => fill(&mut state, &mut outbox, self.exchange)?,
                 Err(refusal) => end(&refusal, &mut state, &mut outbox),
             }
         }
@@ -129,7 +120,9 @@ impl<'a> Connection<'a> {
         if session.expires_at_ms < now {
             return Err(Refusal::new(Code::InvalidProofOfPossession, "the session has ended"));
         }
-        check_standing(&session.admitted.grant, self.exchange.broker.chain.stream(), now)
+        let (grant, records) = (&session.admitted.grant, self.exchange.broker.chain.records());
+        let gone = || Refusal::new(Code::StreamNotFound, "no such stream here");
+        check_standing(grant, records.of(&grant.stream_id).ok_or_else(gone)?, now)
     }
 }
 

@@ -5,6 +5,7 @@ use remuda_wire::request::{AuthenticatedRequest, Credit, RequestBody};
 use remuda_wire::response::{Response, ResponseBody};
 use remuda_wire::Bytes32;
 
+use super::wait::Wait;
 use super::Exchange;
 use crate::deliver::fill;
 use crate::outbox::Outbox;
@@ -45,7 +46,7 @@ impl Exchange {
             body => {
                 let message = self.respond(request_id, body, &session, &mut state).await?;
                 let mut outbox = Outbox::batch(&message);
-                fill(&mut state, &mut outbox, &self.broker, &self.liar)?;
+                fill(&mut state, &mut outbox, self)?;
                 Ok(outbox.into_bytes())
             }
         }
@@ -61,10 +62,10 @@ impl Exchange {
         state: &mut SessionState,
     ) -> anyhow::Result<Vec<u8>> {
         let deadline = tokio::time::Instant::now() + self.poll;
-        let (mut head, mut closing) = (self.broker.head(), self.closing.clone());
+        let mut wait = Wait::new(self);
         loop {
-            head.borrow_and_update();
-            let over = tokio::time::Instant::now() >= deadline || *closing.borrow_and_update();
+            let closing = wait.mark();
+            let over = closing || tokio::time::Instant::now() >= deadline;
             let body = ResponseBody::Credit(credit.clone());
             let mut outbox = Outbox::batch(&ServerMessage::Response(Response { request_id, body }));
             let Some(subscription) = state.subscription(&credit.subscription_id) else {
@@ -72,7 +73,7 @@ impl Exchange {
             };
             let before = subscription.credit();
             subscription.grant_credit(credit);
-            let filled = fill(state, &mut outbox, &self.broker, &self.liar);
+            let filled = fill(state, &mut outbox, self);
             if filled.is_ok() && (outbox.has_frames() || over) {
                 return Ok(outbox.into_bytes());
             }
@@ -82,11 +83,7 @@ impl Exchange {
                 }
             }
             filled?;
-            tokio::select! {
-                _ = head.changed() => {}
-                _ = closing.changed() => {}
-                () = tokio::time::sleep_until(deadline) => {}
-            }
+            wait.change(deadline.saturating_duration_since(tokio::time::Instant::now())).await;
             if session.expires_at_ms < self.broker.chain.now_ms() {
                 let refusal = Refusal::new(Code::InvalidProofOfPossession, "the session has ended");
                 return Ok(Outbox::batch(&refusal.frame(request_id)).into_bytes());

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod socket;
+pub mod standard;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -11,7 +11,7 @@ use remuda_dev_provider::demo;
 use remuda_dev_provider::exchange::Connection;
 use remuda_dev_provider::http::Site;
 use remuda_dev_provider::server::site;
-use remuda_dev_provider::settings::Settings;
+use remuda_dev_provider::settings::{Class, Settings};
 use remuda_dev_provider::store::{Store, StoredRecord};
 use remuda_dev_provider::time::Clock;
 use remuda_position::StreamPoint;
@@ -56,6 +56,8 @@ pub fn settings() -> Settings {
         lie_after: 3,
         poll_ms: 20_000,
         block_ms: 0,
+        class: Class::Fast,
+        encrypted: false,
         batch_ms: 100,
         batch_records: 1024,
         session_ms: 3_600_000,
