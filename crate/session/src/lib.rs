@@ -22,7 +22,6 @@
 #![no_std]
 extern crate alloc;
 
-pub mod backoff;
 pub mod channel;
 pub mod counter;
 pub mod credit;
@@ -36,12 +35,12 @@ pub mod routed;
 pub mod subscription;
 pub mod transport_error;
 
-pub use backoff::Backoff;
 pub use channel::{ChannelConfig, ChannelOutput, CreditTarget, LongPollChannel};
 pub use credit::CreditWindow;
 pub use handshake::HandshakeConfig;
 pub use long_poll::{CloseCause, LongPollSession, Output, PostId, RequestHandle, SessionConfig, Slot};
 pub use misuse::ApiMisuse;
 pub use provider_error::{ErrorKind, ProviderError};
+pub use remuda_wire::backoff::{self, Backoff};
 pub use routed::{Routed, RoutedFrame};
 pub use transport_error::TransportError;
