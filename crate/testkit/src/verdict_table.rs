@@ -39,7 +39,8 @@ pub fn assert_documented(planes: &[&str], ours: &[Row]) {
     // In the same order, so that reading one beside the other is easy.
     assert_eq!(codes(ours), codes(&documented));
     assert_eq!(codes(ours).iter().collect::<BTreeSet<_>>().len(), ours.len(), "one code has one meaning");
-    for ([code, section, meaning, remedy], [_, their_section, their_meaning, their_remedy]) in ours.iter().zip(&documented)
+    for ([code, section, meaning, remedy], [_, their_section, their_meaning, their_remedy]) in
+        ours.iter().zip(&documented)
     {
         assert_eq!(section, their_section, "section of {code}");
         assert!(their_remedy.starts_with(remedy.as_str()), "remedy of {code}: {remedy} / {their_remedy}");
@@ -103,7 +104,10 @@ pub fn codes_in_vectors() -> BTreeMap<String, (String, bool)> {
 /// When one has none.
 pub fn assert_refused_in_vectors(ours: &[Row]) {
     let codes = codes_in_vectors();
-    let without: Vec<_> =
-        ours.iter().map(|[code, ..]| code).filter(|code| codes.get(*code).is_none_or(|(_, refuses)| !refuses)).collect();
+    let without: Vec<_> = ours
+        .iter()
+        .map(|[code, ..]| code)
+        .filter(|code| codes.get(*code).is_none_or(|(_, refuses)| !refuses))
+        .collect();
     assert!(without.is_empty(), "codes that no vector refuses with: {without:?}");
 }

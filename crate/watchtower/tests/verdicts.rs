@@ -1,8 +1,8 @@
 //! The table of `spec/VERDICTS.md` and that of the code are one, and every code has a vector.
 
-use remuda_watchtower::WatchtowerRefusal;
 use remuda_testkit::verdict_rows;
 use remuda_testkit::verdict_table::{assert_documented, assert_refused_in_vectors};
+use remuda_watchtower::WatchtowerRefusal;
 
 #[test]
 fn every_verdict_is_documented_and_every_documented_code_is_a_verdict() {

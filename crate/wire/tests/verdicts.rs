@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use remuda_testkit::verdict_rows;
-use remuda_testkit::verdict_table::{
-    assert_documented, assert_refused_in_vectors, codes_in_vectors, documented, Row,
-};
+use remuda_testkit::verdict_table::{assert_documented, assert_refused_in_vectors, codes_in_vectors, documented, Row};
 use remuda_wire::verdict::{AdmissionRefused, Contradiction, EndpointRefused, ProtocolViolation, VerifyError};
 use remuda_wire::DecodeError;
 
