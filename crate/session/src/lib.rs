@@ -25,7 +25,6 @@
 #![no_std]
 extern crate alloc;
 
-pub mod backoff;
 pub mod channel;
 pub mod config;
 mod conversation;
@@ -45,7 +44,6 @@ pub mod subscription;
 pub mod transport_error;
 pub mod web_socket;
 
-pub use backoff::Backoff;
 pub use channel::{ChannelConfig, ChannelOutput, LongPollChannel};
 pub use config::SessionConfig;
 pub use credit::{CreditTarget, CreditWindow};
@@ -55,6 +53,7 @@ pub use long_poll::LongPollSession;
 pub use misuse::ApiMisuse;
 pub use output::{CloseCause, Output, PostId, RequestHandle, Slot, SocketId, Transport};
 pub use provider_error::{ErrorKind, ProviderError};
+pub use remuda_wire::backoff::{self, Backoff};
 pub use routed::{Routed, RoutedFrame};
 pub use transport_error::TransportError;
 pub use web_socket::WebSocketSession;

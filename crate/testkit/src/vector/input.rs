@@ -1,5 +1,7 @@
 //! Reading a vector's inputs: hexadecimal and its expressions, decimal strings, canonical objects.
 
+use remuda_bps::BpsRefusal;
+use remuda_watchtower::WatchtowerRefusal;
 use remuda_wire::verdict::{AdmissionRefused, EndpointRefused, VerifyError};
 use remuda_wire::{Bytes32, Canonical, DecodeError, Refusal};
 use serde_json::Value;
@@ -23,7 +25,7 @@ macro_rules! from_plane {
     )+};
 }
 
-from_plane!(Refusal, DecodeError, VerifyError, AdmissionRefused, EndpointRefused);
+from_plane!(Refusal, DecodeError, VerifyError, AdmissionRefused, EndpointRefused, WatchtowerRefusal, BpsRefusal);
 
 /// The `in` of a vector, or a part of it.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! wire <- verify <- position <- client <- web <- wasm
-//! wire <- session <- client          streaming <- position, session        watchtower, bps <- client
+//! wire <- session <- client          streaming <- position, session
+//! verify <- watchtower <- client     wire <- bps <- client
 //! ```
 //!
 //! The provider shares no machine with the client: it never names session, position or client, so that one
@@ -17,9 +18,9 @@ use crate::workspace::{Package, Workspace};
 const MAY_NAME: [(&str, &[&str]); 15] = [
     ("wire", &[]),
     ("streaming", &[]),
-    ("watchtower", &[]),
-    ("bps", &[]),
     ("verify", &["wire"]),
+    ("watchtower", &["wire", "verify"]),
+    ("bps", &["wire"]),
     ("session", &["wire", "streaming"]),
     ("position", &["wire", "verify", "streaming"]),
     ("client", &["wire", "verify", "position", "session", "streaming", "watchtower", "bps"]),
