@@ -1,5 +1,6 @@
 //! Reading a vector's inputs: hexadecimal and its expressions, decimal strings, canonical objects.
 
+use remuda_streaming::StreamRefused;
 use remuda_wire::verdict::{AdmissionRefused, EndpointRefused, VerifyError};
 use remuda_wire::{Bytes32, Canonical, DecodeError, Refusal};
 use serde_json::Value;
@@ -23,7 +24,7 @@ macro_rules! from_plane {
     )+};
 }
 
-from_plane!(Refusal, DecodeError, VerifyError, AdmissionRefused, EndpointRefused);
+from_plane!(Refusal, DecodeError, VerifyError, AdmissionRefused, EndpointRefused, StreamRefused);
 
 /// The `in` of a vector, or a part of it.
 #[derive(Clone, Copy, Debug)]

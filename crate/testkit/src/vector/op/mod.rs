@@ -18,6 +18,7 @@ mod retention;
 mod session;
 mod signature;
 mod snapshot;
+mod streaming;
 mod tree;
 
 use super::input::Input;
@@ -60,6 +61,10 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("credit", session::credit),
     ("response", response::response),
     ("group_config", response::group_config),
+    ("streaming_topic", streaming::topic),
+    ("streaming_request", streaming::request),
+    ("streaming_frames", streaming::frames),
+    ("streaming_grpc_web", streaming::grpc_web),
 ];
 
 /// The operation called `name`.
