@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::backend::settings::BackendSettings;
 use crate::lie::Lie;
 
 /// Arguments of `serve`.
@@ -46,4 +47,7 @@ pub struct Settings {
     /// Longest life of a session, in milliseconds.
     #[arg(long, default_value_t = 3_600_000)]
     pub session_ms: u64,
+    /// The backend of the streaming document.
+    #[command(flatten)]
+    pub backend: BackendSettings,
 }
