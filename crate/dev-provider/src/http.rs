@@ -70,7 +70,7 @@ fn cors() -> CorsLayer {
         .max_age(std::time::Duration::from_secs(86_400))
 }
 
-fn is_loopback(origin: &HeaderValue) -> bool {
+pub(crate) fn is_loopback(origin: &HeaderValue) -> bool {
     let Some(authority) = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://")) else { return false };
     let host = match authority.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use remuda_wire::chain::DeliveryClass;
 
+use crate::backend::settings::BackendSettings;
 use crate::lie::Lie;
 
 /// A delivery class by name.
@@ -72,4 +73,7 @@ pub struct Settings {
     /// Longest life of a session, in milliseconds.
     #[arg(long, default_value_t = 3_600_000)]
     pub session_ms: u64,
+    /// The backend of the streaming document.
+    #[command(flatten)]
+    pub backend: BackendSettings,
 }
