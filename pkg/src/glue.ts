@@ -4,8 +4,13 @@ import type {
   AppendResult,
   BatchEvent,
   Boundary,
+  DataKey,
   FailureEvent,
   Item,
+  LaneMutation,
+  LanePage,
+  NewLane,
+  ReceiptsEvent,
   Status,
   SubscriptionSpec,
   TransitionEvent,
@@ -18,7 +23,7 @@ export interface CommittedEvent {
   lastItem: bigint;
 }
 
-export type ClientEvent = { type: "status"; status: Status } | CommittedEvent | BatchEvent | TransitionEvent | FailureEvent;
+export type ClientEvent = { type: "status"; status: Status } | CommittedEvent | BatchEvent | ReceiptsEvent | TransitionEvent | FailureEvent;
 
 export interface OpenOptions {
   database: string;
@@ -28,6 +33,8 @@ export interface OpenOptions {
   node: string;
   endpoints: string[];
   allowLoopback: boolean;
+  /** Of an encrypted stream; null for one in the clear. */
+  dataKeys: readonly DataKey[] | null;
   grant: Uint8Array;
   sign: (digest: Uint8Array) => Promise<Uint8Array>;
   onEvent: (event: ClientEvent) => void;
@@ -42,6 +49,10 @@ export interface Client {
   read(key: string, afterItem: bigint, maxBytes: number): Promise<Item[]>;
   boundary(key: string): Promise<Boundary | null>;
   append(record: AppendRecord): Promise<AppendResult>;
+  createLane(lane: NewLane): Promise<LaneMutation>;
+  closeLane(lane: string): Promise<LaneMutation>;
+  listLanes(after: string | null | undefined, limit: number): Promise<LanePage>;
+  addDataKey(generation: bigint, key: Uint8Array): void;
   online(isOnline: boolean): void;
   close(): void;
 }

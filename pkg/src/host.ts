@@ -12,13 +12,13 @@
  */
 import { RemudaError, isTrap } from "./error.js";
 import type { Client, ClientEvent, ClientFactory } from "./glue.js";
-import type { BetweenTabs, Call, FromWorker, ToWorker, WorkerOptions } from "./protocol.js";
+import type { BetweenTabs, Call, FromWorker, Request, RequestResult, ToWorker, WorkerOptions } from "./protocol.js";
 import { lockName, tabLockName } from "./protocol.js";
-import type { AppendRecord, AppendResult, Role, Status, SubscriptionSpec } from "./types.js";
+import type { Role, Status, SubscriptionSpec } from "./types.js";
 
 /** How often a follower looks into the database, whatever messages it got. */
 export const POLL_MS = 250;
-/** How long an append waits for an owner to take it. */
+/** How long a request waits for an owner to take it. */
 export const TAKE_MS = 30_000;
 
 /** How long the network gets to say goodbye. */
@@ -51,10 +51,11 @@ export interface Surroundings {
   tab: string;
 }
 
-interface RemoteAppend {
-  record: AppendRecord;
+/** A request that another tab, the owner, is to make for us. */
+interface RemoteRequest {
+  request: Request;
   taken: boolean;
-  resolve(result: AppendResult): void;
+  resolve(result: RequestResult): void;
   reject(error: RemudaError): void;
   timer: ReturnType<typeof setTimeout>;
 }
@@ -74,7 +75,7 @@ export class Host {
   /** What other tabs subscribe to, by tab and key. */
   readonly #remote = new Map<string, Map<string, SubscriptionSpec>>();
   readonly #watched = new Set<string>();
-  readonly #appends = new Map<number, RemoteAppend>();
+  readonly #requests = new Map<number, RemoteRequest>();
   readonly #signatures = new Map<number, { resolve(signature: Uint8Array): void; reject(error: RemudaError): void }>();
   #ids = 0;
   #ownStatus: Status = UNKNOWN;
@@ -140,8 +141,12 @@ export class Host {
         return this.#opened().read(call.key, call.after, call.maxBytes);
       case "boundary":
         return this.#opened().boundary(call.key);
-      case "append":
-        return this.#role === "owner" ? this.#opened().append(call.record) : this.#appendByOwner(call.record);
+      case "request":
+        return this.#role === "owner" ? ask(this.#opened(), call.request) : this.#askOwner(call.request);
+      case "addDataKey":
+        this.#opened().addDataKey(call.dataKey.generation, call.dataKey.key);
+        this.#tell({ type: "dataKey", from: this.#around.tab, dataKey: call.dataKey });
+        return null;
       case "close":
         this.#close();
         await Promise.race([this.#running, new Promise((resolve) => setTimeout(resolve, CLOSE_MS))]);
@@ -202,7 +207,7 @@ export class Host {
 
   #stop(error: RemudaError): void {
     if (this.#poll !== null) clearInterval(this.#poll);
-    for (const id of [...this.#appends.keys()]) this.#settle(id, (append) => append.reject(error));
+    for (const id of [...this.#requests.keys()]) this.#settle(id, (request) => request.reject(error));
     this.#channel?.close();
     this.#end.abort(error);
   }
@@ -245,9 +250,9 @@ export class Host {
       this.#watch(tab);
       for (const [key, spec] of specs) this.#register(key, spec);
     }
-    for (const [id, append] of [...this.#appends]) {
-      if (append.taken) this.#settle(id, ({ reject }) => reject(RemudaError.client("client/owner-lost")));
-      else client.append(append.record).then(
+    for (const [id, { taken, request }] of [...this.#requests]) {
+      if (taken) this.#settle(id, ({ reject }) => reject(RemudaError.client("client/owner-lost")));
+      else ask(client, request).then(
         (result) => this.#settle(id, ({ resolve }) => resolve(result)),
         (thrown) => this.#settle(id, ({ reject }) => reject(RemudaError.from(thrown))),
       );
@@ -330,9 +335,9 @@ export class Host {
         break;
       case "owner":
         for (const [key, { spec }] of this.#local) this.#tell({ type: "subscribe", from: tab, key, spec });
-        for (const [id, append] of [...this.#appends]) {
-          if (append.taken) this.#settle(id, ({ reject }) => reject(RemudaError.client("client/owner-lost")));
-          else this.#tell({ type: "append", from: tab, id, record: append.record });
+        for (const [id, { taken, request }] of [...this.#requests]) {
+          if (taken) this.#settle(id, ({ reject }) => reject(RemudaError.client("client/owner-lost")));
+          else this.#tell({ type: "request", from: tab, id, request });
         }
         break;
       case "event":
@@ -351,18 +356,21 @@ export class Host {
         this.#remote.get(message.from)?.delete(message.key);
         if (isOwner) void this.#inOrder(async () => this.#dropIfUnused(message.key));
         break;
-      case "append":
-        if (isOwner) void this.#appendFor(message);
+      case "request":
+        if (isOwner) void this.#askFor(message);
+        break;
+      case "dataKey":
+        this.#attempt(() => this.#client?.addDataKey(message.dataKey.generation, message.dataKey.key));
         break;
       case "taken": {
-        const append = this.#appends.get(message.id);
-        if (append) {
-          append.taken = true;
-          clearTimeout(append.timer);
+        const request = this.#requests.get(message.id);
+        if (request) {
+          request.taken = true;
+          clearTimeout(request.timer);
         }
         break;
       }
-      case "appended":
+      case "answered":
         this.#settle(message.id, ({ resolve }) => resolve(message.result));
         break;
       case "refused":
@@ -375,17 +383,17 @@ export class Host {
     }
   }
 
-  async #appendFor({ from, id, record }: BetweenTabs & { type: "append" }): Promise<void> {
+  async #askFor({ from, id, request }: BetweenTabs & { type: "request" }): Promise<void> {
     this.#tell({ type: "taken", to: from, id });
     try {
-      this.#tell({ type: "appended", to: from, id, result: await this.#opened().append(record) });
+      this.#tell({ type: "answered", to: from, id, result: await ask(this.#opened(), request) });
     } catch (thrown) {
       this.#tell({ type: "refused", to: from, id, error: RemudaError.from(thrown).toData() });
       if (isTrap(thrown)) this.#break(thrown);
     }
   }
 
-  #appendByOwner(record: AppendRecord): Promise<AppendResult> {
+  #askOwner(request: Request): Promise<RequestResult> {
     this.#opened();
     const id = this.#ids++;
     return new Promise((resolve, reject) => {
@@ -393,17 +401,17 @@ export class Host {
         () => this.#settle(id, () => reject(RemudaError.client("client/owner-unreachable"))),
         TAKE_MS,
       );
-      this.#appends.set(id, { record, taken: false, resolve, reject, timer });
-      this.#tell({ type: "append", from: this.#around.tab, id, record });
+      this.#requests.set(id, { request, taken: false, resolve, reject, timer });
+      this.#tell({ type: "request", from: this.#around.tab, id, request });
     });
   }
 
-  #settle(id: number, settle: (append: RemoteAppend) => void): void {
-    const append = this.#appends.get(id);
-    if (!append) return;
-    this.#appends.delete(id);
-    clearTimeout(append.timer);
-    settle(append);
+  #settle(id: number, settle: (request: RemoteRequest) => void): void {
+    const request = this.#requests.get(id);
+    if (!request) return;
+    this.#requests.delete(id);
+    clearTimeout(request.timer);
+    settle(request);
   }
 
   // --- events
@@ -484,5 +492,19 @@ export class Host {
       this.#signatures.set(id, { resolve, reject });
       this.#around.post({ type: "sign", id, digest });
     });
+  }
+}
+
+/** Asks the provider for one thing. */
+function ask(client: Client, request: Request): Promise<RequestResult> {
+  switch (request.name) {
+    case "append":
+      return client.append(request.argument);
+    case "createLane":
+      return client.createLane(request.argument);
+    case "closeLane":
+      return client.closeLane(request.argument);
+    case "listLanes":
+      return client.listLanes(request.argument.after, request.argument.limit);
   }
 }

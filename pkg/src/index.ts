@@ -41,6 +41,7 @@ export async function connect(options: ConnectOptions): Promise<Remuda> {
       node: String(options.node),
       endpoints: endpoints.map(String),
       allowLoopback: options.allowLoopback ?? false,
+      dataKeys: options.dataKeys ?? null,
       grant: options.grant,
     },
     options.signer,

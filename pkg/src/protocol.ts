@@ -6,8 +6,13 @@ import type {
   AppendResult,
   BatchEvent,
   Boundary,
+  DataKey,
   FailureEvent,
   Item,
+  LaneMutation,
+  LanePage,
+  NewLane,
+  ReceiptsEvent,
   Role,
   Status,
   SubscriptionSpec,
@@ -23,9 +28,22 @@ export interface WorkerOptions {
   node: string;
   endpoints: string[];
   allowLoopback: boolean;
+  dataKeys: readonly DataKey[] | null;
   grant: Uint8Array;
   key: CryptoKey | null;
 }
+
+/** What the owner of the connection asks the provider for, and what it is answered with. */
+export interface Requests {
+  append: { argument: AppendRecord; result: AppendResult };
+  createLane: { argument: NewLane; result: LaneMutation };
+  closeLane: { argument: string; result: LaneMutation };
+  listLanes: { argument: { after: string | null; limit: number }; result: LanePage };
+}
+
+export type RequestName = keyof Requests;
+export type Request = { [Name in RequestName]: { name: Name; argument: Requests[Name]["argument"] } }[RequestName];
+export type RequestResult = Requests[RequestName]["result"];
 
 /** What a page asks of its worker, and what it is answered with. */
 export interface Calls {
@@ -34,7 +52,8 @@ export interface Calls {
   unsubscribe: { arguments: { key: string }; result: null };
   read: { arguments: { key: string; after: bigint; maxBytes: number }; result: Item[] };
   boundary: { arguments: { key: string }; result: Boundary | null };
-  append: { arguments: { record: AppendRecord }; result: AppendResult };
+  request: { arguments: { request: Request }; result: RequestResult };
+  addDataKey: { arguments: { dataKey: DataKey }; result: null };
   close: { arguments: Record<never, never>; result: null };
 }
 
@@ -54,14 +73,14 @@ export type FromWorker =
   | { type: "error"; id: number; error: ErrorData }
   | { type: "sign"; id: number; digest: Uint8Array }
   | { type: "role"; role: Role }
-  | { type: "event"; event: { type: "status"; status: Status } | CommittedEvent | BatchEvent | TransitionEvent | FailureEvent }
+  | { type: "event"; event: { type: "status"; status: Status } | CommittedEvent | BatchEvent | ReceiptsEvent | TransitionEvent | FailureEvent }
   | { type: "broken"; error: ErrorData };
 
 /**
  * Between the workers of one database and stream, over a BroadcastChannel. `from` is a tab.
  *
  * A message may be lost, so nothing depends on one: rows are found by polling, subscriptions are sent again to every new owner, and an
- * append that no owner took over within its time is given back to its caller.
+ * request that no owner took over within its time is given back to its caller.
  */
 export type BetweenTabs =
   /** A tab is there; the owner answers with its status. */
@@ -71,10 +90,12 @@ export type BetweenTabs =
   | { type: "event"; from: string; event: ClientEvent }
   | { type: "subscribe"; from: string; key: string; spec: SubscriptionSpec }
   | { type: "unsubscribe"; from: string; key: string }
-  | { type: "append"; from: string; id: number; record: AppendRecord }
-  /** The owner has taken an append: from here on its outcome may be unknown. */
+  | { type: "request"; from: string; id: number; request: Request }
+  /** The owner has taken a request: from here on its outcome may be unknown. */
   | { type: "taken"; to: string; id: number }
-  | { type: "appended"; to: string; id: number; result: AppendResult }
+  | { type: "answered"; to: string; id: number; result: RequestResult }
+  /** A tab was given a data key: what it opens can be read in every tab. */
+  | { type: "dataKey"; from: string; dataKey: DataKey }
   | { type: "refused"; to: string; id: number; error: ErrorData }
   | { type: "bye"; from: string };
 

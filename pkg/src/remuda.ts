@@ -2,14 +2,20 @@ import type { ErrorData } from "./error.js";
 import { RemudaError } from "./error.js";
 import { ItemIterator } from "./items.js";
 import type { ItemSource } from "./items.js";
-import type { Call, CallName, Calls, FromWorker, ToWorker, WorkerOptions } from "./protocol.js";
+import type { Call, CallName, Calls, FromWorker, Request, RequestName, Requests, ToWorker, WorkerOptions } from "./protocol.js";
 import type {
   AppendRecord,
   AppendResult,
   BatchEvent,
   Boundary,
+  DataKey,
   FailureEvent,
   Item,
+  Lane,
+  LaneMutation,
+  LanePage,
+  NewLane,
+  ReceiptsEvent,
   Role,
   Signer,
   Status,
@@ -30,6 +36,7 @@ export interface RemudaEvents {
   status: CustomEvent<Status>;
   role: CustomEvent<Role>;
   batch: CustomEvent<BatchEvent>;
+  receipts: CustomEvent<ReceiptsEvent>;
   transition: CustomEvent<TransitionEvent>;
   failure: CustomEvent<FailureEvent>;
 }
@@ -41,6 +48,8 @@ export interface SubscribeOptions {
   signal?: AbortSignal;
 }
 
+/** How many lanes are asked for at a time. */
+const LANES_A_PAGE = 256;
 /** A worker that broke is replaced after this long, doubled each time up to the most. */
 const RESTART_MS = 250;
 const RESTART_MOST_MS = 30_000;
@@ -58,7 +67,7 @@ type CallArguments<Name extends CallName> = Calls[Name]["arguments"];
 /**
  * A stream, received, verified and kept by a worker. Made by `connect`.
  *
- * Events: `status`, `role`, `batch`, `transition`, `failure`, each a `CustomEvent` with its value as `detail`. Of several tabs on one
+ * Events: `status`, `role`, `batch`, `receipts`, `transition`, `failure`, each a `CustomEvent` with its value as `detail`. Of several tabs on one
  * database one is the `owner` of the connection; all of them see the same items and the same events.
  */
 export class Remuda extends EventTarget {
@@ -139,21 +148,60 @@ export class Remuda extends EventTarget {
   }
 
   /**
-   * Appends a record, and answers with the provider's provisional acknowledgement. The record is durable when it arrives as an item with
-   * this epoch and sequence; a `void` transition that discards it means: send it again.
+   * Appends a record. A fast stream answers provisionally: the record is durable when it arrives as an item with this epoch and sequence, and a
+   * `void` transition that discards it means: send it again. A standard stream answers with a verified receipt.
    *
    * Throws `RemudaError`:
-   * - a `provider/…` code that the provider refused it with, an `admission/…` code when the grant does not cover it;
-   * - `client/owner-unreachable` (not sent), `client/owner-lost` or `client/trap` (outcome unknown);
+   * - a `provider/…` code that the provider refused it with, an `encryption/…` code when it cannot be sealed;
+   * - `client/owner-unreachable` (not sent), `command/outcome-unknown`, `client/owner-lost` or `client/trap` (outcome unknown);
    * - `client/invalid-argument`, `client/closed`;
    *
    * or the reason of `signal`: the record may be appended nevertheless.
    */
   async append(record: AppendRecord, options: { signal?: AbortSignal } = {}): Promise<AppendResult> {
-    const { signal } = options;
+    isId(record.lane, "lane");
+    return this.#request({ name: "append", argument: record }, options.signal);
+  }
+
+  /** Creates a lane; its event arrives as an item of the default lane. Throws as `append`. */
+  async createLane(lane: NewLane = {}, options: { signal?: AbortSignal } = {}): Promise<LaneMutation> {
+    return this.#request({ name: "createLane", argument: lane }, options.signal);
+  }
+
+  /** Closes a lane for good. Throws as `append`. */
+  async closeLane(lane: string, options: { signal?: AbortSignal } = {}): Promise<LaneMutation> {
+    isId(lane, "lane");
+    return this.#request({ name: "closeLane", argument: lane }, options.signal);
+  }
+
+  /** Every lane, ascending by id, one page after the other. Throws as `append`. */
+  async *lanes(options: { signal?: AbortSignal; pageSize?: number } = {}): AsyncIterableIterator<Lane> {
+    const { signal, pageSize: limit = LANES_A_PAGE } = options;
+    let after: string | null = null;
+    do {
+      const page: LanePage = await this.#request({ name: "listLanes", argument: { after, limit } }, signal);
+      yield* page.lanes;
+      after = page.nextAfter;
+    } while (after !== null);
+  }
+
+  /**
+   * Adds the key of an encryption generation, in every tab: items that were `sealed` for want of it can be read from now on.
+   *
+   * Throws `misuse/argument` for a key of another length, or of a stream that was not opened with `dataKeys`.
+   */
+  async addDataKey(dataKey: DataKey): Promise<void> {
+    await this.#call("addDataKey", { dataKey });
+    // A worker that is replaced opens with it.
+    this.#options.dataKeys = [...(this.#options.dataKeys ?? []), dataKey];
+  }
+
+  async #request<Name extends RequestName>(
+    request: { name: Name; argument: Requests[Name]["argument"] },
+    signal: AbortSignal | undefined,
+  ): Promise<Requests[Name]["result"]> {
     signal?.throwIfAborted();
-    if (!/^[0-9a-f]{64}$/.test(record.lane)) throw RemudaError.client("client/invalid-argument", "lane: 64 lower-case hex digits");
-    const result = this.#call("append", { record });
+    const result = this.#call("request", { request: request as Request }) as Promise<Requests[Name]["result"]>;
     if (!signal) return result;
     let onAbort: (() => void) | undefined;
     const aborted = new Promise<never>((_, reject) => {
@@ -333,8 +381,8 @@ export class Remuda extends EventTarget {
     this.#worker = null;
     this.#isOpen = false;
     for (const [id, { call, reject }] of [...this.#pending]) {
-      // An append may have been sent, so it is not sent again; to open is for `#start` to repeat. The rest changes nothing: it waits.
-      if (call.name === "append" || call.name === "open" || call.name === "close") {
+      // A request may have been sent, so it is not sent again; to open is for `#start` to repeat. The rest changes nothing: it waits.
+      if (call.name === "request" || call.name === "open" || call.name === "close") {
         this.#pending.delete(id);
         reject(error);
       }
@@ -456,4 +504,8 @@ export class Subscription implements AsyncIterable<Item> {
       this.#source.release(key);
     }
   }
+}
+
+function isId(text: string, name: string): void {
+  if (!/^[0-9a-f]{64}$/.test(text)) throw RemudaError.client("client/invalid-argument", `${name}: 64 lower-case hex digits`);
 }

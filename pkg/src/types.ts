@@ -8,26 +8,48 @@ export type Remedy = "halt" | "retry" | "re-enter-at-boundary" | "split-scope" |
  *
  * - `lane-set`: the signed checkpoint commits exactly these records of this lane (CIP-39 §12.2.1). It says nothing of other lanes.
  * - `full-batch`: the whole batch was recomputed, every lane, every sequence (CIP-39 §12.2).
+ * - `receipt`: the provider signed a receipt for this record, and it follows the receipt before it: in its lane, and in the whole stream where
+ *   every lane is subscribed (CIP-39 §14.1).
  * - `transition`: the provider signed this change of broker epoch, and it follows our history (CIP-39 §12.1).
  */
-export type Assurance = "lane-set" | "full-batch" | "transition";
+export type Assurance = "lane-set" | "full-batch" | "receipt" | "transition";
 
-/** A verified record, durably stored with its position before it was handed out. */
-export interface RecordItem {
-  kind: "record";
+/** What records of both classes have. Each was durably stored with its position before it was handed out. */
+export interface RecordFields {
   /** The local number of the item in its subscription, ascending: what `after` takes. */
   item: bigint;
+  /** Who wrote it, and what: members write `application` records, the provider the others. */
+  record: "application" | "lane-created" | "lane-closed" | "key-batch-header" | "key-envelope";
+  lane: string;
+  messageId: string;
+  createdAtMs: bigint;
+  expiresAtMs: bigint;
+  encryptionGeneration: bigint;
+  /** The plaintext; null for as long as `sealed` says why there is none. */
+  payload: Uint8Array | null;
+  /** `encryption/no-key`: readable once its key is added. `verify/aead`: it does not open under the key of its generation. */
+  sealed: "encryption/no-key" | "verify/aead" | null;
+}
+
+/** A verified record of a fast stream. */
+export interface RecordItem extends RecordFields {
+  kind: "record";
   brokerEpoch: bigint;
   /** The sequence in the broker epoch, over all lanes. */
   sequence: bigint;
   /** The digest of the checkpoint that covers it. */
   checkpoint: string;
-  lane: string;
-  messageId: string;
-  createdAtMs: bigint;
-  expiresAtMs: bigint;
-  payload: Uint8Array;
   assurance: "lane-set" | "full-batch";
+}
+
+/** A verified record of a standard stream. */
+export interface StandardRecordItem extends RecordFields {
+  kind: "standard-record";
+  /** The sequence in the stream, over all lanes. */
+  sequence: bigint;
+  /** The digest of its receipt. */
+  receipt: string;
+  assurance: "receipt";
 }
 
 /** A verified change of broker epoch. After a `void` one, operations above `lastDurableSequence` are to be sent again. */
@@ -45,7 +67,7 @@ export interface TransitionItem {
   assurance: "transition";
 }
 
-export type Item = RecordItem | TransitionItem;
+export type Item = RecordItem | StandardRecordItem | TransitionItem;
 
 /** The durable position of a subscription: it moves in the same transaction as its rows, or not at all. */
 export interface Boundary {
@@ -56,14 +78,14 @@ export interface Boundary {
   /** The last item stored; 0 when there is none. */
   lastItem: bigint;
   revision: bigint;
-  /** What the chain of checkpoints begins from: the provider's word at the first subscription. */
-  anchor: "provider";
+  /** What the history begins from: the provider's word at the first subscription, or the stream's first record. */
+  anchor: "provider" | "genesis";
 }
 
-/** Which lanes, verified how. `"all"` needs `"full-stream"` (CIP-39 §13.1). */
+/** Which lanes, verified how (CIP-39 §13.1): by proofs or whole batches on a fast stream, by receipts on a standard one. */
 export type SubscriptionSpec =
-  | { lanes: readonly string[]; verification: "scoped-proofs" | "full-stream" }
-  | { lanes: "all"; verification: "full-stream" };
+  | { lanes: readonly string[]; verification: "scoped-proofs" | "receipts" }
+  | { lanes: "all"; verification: "full-stream" | "receipts" };
 
 /** A record to append. */
 export interface AppendRecord {
@@ -74,12 +96,54 @@ export interface AppendRecord {
   expiresAtMs?: bigint;
 }
 
-/** A provisional acknowledgement: the record is not durable until a checkpoint covers it, that is, until it arrives as an item. */
-export interface AppendResult {
+/** What a fast stream answers: the record is not durable until a checkpoint covers it, that is, until it arrives as an item. */
+export interface ProvisionalAppend {
   brokerEpoch: bigint;
   sequence: bigint;
   durable: false;
   watermark: { brokerEpoch: bigint; lastDurableSequence: bigint | null };
+}
+
+/** What a standard stream answers: a verified receipt of exactly this record. */
+export interface DurableAppend {
+  brokerEpoch: null;
+  sequence: bigint;
+  durable: true;
+  /** The digest of the receipt. */
+  receipt: string;
+}
+
+export type AppendResult = ProvisionalAppend | DurableAppend;
+
+/** A lane to create. Its id derives from the stream and `laneNonce`, random when absent: the same nonce is the same lane. */
+export interface NewLane {
+  laneNonce?: string;
+  /** The hash of what the application knows of the lane; zero when absent. */
+  metadataHash?: string;
+}
+
+export interface Lane {
+  lane: string;
+  metadataHash: string;
+  status: "active" | "closed";
+}
+
+/** A lane as it is since a mutation, and the digest of the receipt of its event. */
+export interface LaneMutation extends Lane {
+  receipt: string;
+}
+
+/** Lanes, ascending by id, and what to ask for the next page after; null at the end. */
+export interface LanePage {
+  lanes: Lane[];
+  nextAfter: string | null;
+}
+
+/** The key of one encryption generation (CIP-39 §9). */
+export interface DataKey {
+  generation: bigint;
+  /** 32 bytes. */
+  key: Uint8Array;
 }
 
 /** A refusal, as data. */
@@ -149,6 +213,18 @@ export interface TransitionEvent {
 }
 
 /** Something was refused. `key` names the subscription that it ended or held up, if it was one. */
+/** Verified records of a standard stream are durable. */
+export interface ReceiptsEvent {
+  type: "receipts";
+  key: string;
+  lastSequence: bigint;
+  /** The digest of the last receipt. */
+  receipt: string;
+  records: number;
+  assurance: "receipt";
+  lastItem: bigint;
+}
+
 export interface FailureEvent {
   type: "failure";
   key: string | null;
@@ -173,6 +249,11 @@ export interface ConnectOptions {
   database?: string;
   /** `memory` keeps nothing, and is never chosen for you. Default `durable`. */
   storage?: "durable" | "memory";
+  /**
+   * Says that the stream is encrypted, with the data keys that are known so far. A stream that is encrypted without it, or not although it
+   * is given, is refused as `encryption/mismatch`.
+   */
+  dataKeys?: readonly DataKey[];
   /** Overrides the registered endpoints, of one transport or of both (`ws:`, `http:`); only with `allowLoopback`. */
   endpoint?: string | URL | (string | URL)[];
   /** Opts in to `http://` and `ws://` on loopback, for development. Default false. */

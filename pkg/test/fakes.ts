@@ -3,7 +3,18 @@ import type { Client, ClientEvent, ClientFactory, OpenOptions } from "../src/glu
 import type { Channel, Locks, Surroundings } from "../src/host.js";
 import { Host } from "../src/host.js";
 import type { BetweenTabs, Call, CallName, Calls, FromWorker } from "../src/protocol.js";
-import type { AppendRecord, AppendResult, Boundary, Item, Status, SubscriptionSpec } from "../src/types.js";
+import type {
+  AppendRecord,
+  AppendResult,
+  Boundary,
+  Item,
+  Lane,
+  LaneMutation,
+  LanePage,
+  NewLane,
+  Status,
+  SubscriptionSpec,
+} from "../src/types.js";
 
 export const LANE = "11".repeat(32);
 export const STREAM = "22".repeat(32);
@@ -16,6 +27,9 @@ export function record(item: bigint, bytes = 1): Item {
   return {
     kind: "record",
     item,
+    record: "application",
+    encryptionGeneration: 0n,
+    sealed: null,
     brokerEpoch: 0n,
     sequence: item - 1n,
     checkpoint: "33".repeat(32),
@@ -126,7 +140,7 @@ export class FakeClient implements Client {
       if (item.item <= after) continue;
       if (bytes >= maxBytes) break;
       page.push(item);
-      bytes += item.kind === "record" ? item.payload.length : 0;
+      bytes += item.kind === "record" ? (item.payload?.length ?? 0) : 0;
     }
     return page;
   }
@@ -138,6 +152,25 @@ export class FakeClient implements Client {
   async append(record: AppendRecord): Promise<AppendResult> {
     this.appended.push(record);
     return this.appendAnswer ? this.appendAnswer(record) : appended(BigInt(this.appended.length));
+  }
+  readonly lanes: Lane[] = [];
+  readonly dataKeys: bigint[] = [];
+  async createLane(lane: NewLane): Promise<LaneMutation> {
+    const made: Lane = { lane: lane.laneNonce ?? LANE, metadataHash: lane.metadataHash ?? "0".repeat(64), status: "active" };
+    this.lanes.push(made);
+    return { ...made, receipt: "0".repeat(64) };
+  }
+  async closeLane(lane: string): Promise<LaneMutation> {
+    const made = this.lanes.find((one) => one.lane === lane)!;
+    made.status = "closed";
+    return { ...made, receipt: "0".repeat(64) };
+  }
+  async listLanes(after: string | null | undefined, limit: number): Promise<LanePage> {
+    const lanes = this.lanes.filter(({ lane }) => lane > (after ?? "")).slice(0, limit);
+    return { lanes, nextAfter: lanes.length === limit ? lanes.at(-1)!.lane : null };
+  }
+  addDataKey(generation: bigint): void {
+    this.dataKeys.push(generation);
   }
   online(): void {}
   close(): void {
@@ -226,6 +259,7 @@ export const OPTIONS = {
   node: "https://node.example",
   endpoints: [],
   allowLoopback: false,
+  dataKeys: null,
   grant: new Uint8Array(1),
   key: null,
 };

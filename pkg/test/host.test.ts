@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { POLL_MS, TAKE_MS } from "../src/host.js";
+import type { Request } from "../src/protocol.js";
 import { LANE, Origin, SPEC, Tab, appended, record, settle, status } from "./fakes.js";
 
 const RECORD = { lane: LANE, payload: new Uint8Array([1]) };
@@ -149,19 +150,31 @@ describe("followers", () => {
 
   test("append by the owner, and get its errors with their codes", async () => {
     const { tabs: [owner, follower] } = await tabs(2);
-    expect(await follower!.call("append", { record: RECORD })).toEqual(appended(1n));
+    expect(await follower!.call("request", { request: { name: "append", argument: RECORD } })).toEqual(appended(1n));
     owner!.client.appendAnswer = () =>
       Promise.reject(Object.assign(new Error(), { code: "provider/QuotaExceeded", remedy: "retry", meaning: "m" }));
-    await expect(follower!.call("append", { record: RECORD })).rejects.toMatchObject({
+    await expect(follower!.call("request", { request: { name: "append", argument: RECORD } })).rejects.toMatchObject({
       code: "provider/QuotaExceeded",
       remedy: "retry",
     });
   });
 
+  test("lanes are made, closed and listed by the owner; a data key reaches every tab", async () => {
+    const { tabs: [owner, follower] } = await tabs(2);
+    const ask = (request: Request) => follower!.call("request", { request });
+    expect(await ask({ name: "createLane", argument: {} })).toMatchObject({ lane: LANE, status: "active" });
+    expect(await ask({ name: "closeLane", argument: LANE })).toMatchObject({ lane: LANE, status: "closed" });
+    expect(await ask({ name: "listLanes", argument: { after: null, limit: 2 } })).toMatchObject({ lanes: [{ lane: LANE }], nextAfter: null });
+    expect(owner!.client.lanes).toHaveLength(1);
+    await follower!.call("addDataKey", { dataKey: { generation: 3n, key: new Uint8Array(32) } });
+    await settle();
+    expect([owner!.client.dataKeys, follower!.client.dataKeys]).toEqual([[3n], [3n]]);
+  });
+
   test("an append that the dead owner took has no known outcome; it is not sent again", async () => {
     const { tabs: [owner, follower] } = await tabs(2);
     owner!.client.appendAnswer = () => new Promise(() => undefined);
-    const answer = follower!.call("append", { record: RECORD });
+    const answer = follower!.call("request", { request: { name: "append", argument: RECORD } });
     answer.catch(() => undefined);
     await settle();
     owner!.kill();
@@ -172,7 +185,7 @@ describe("followers", () => {
   test("an append that no owner took is done by the next one", async () => {
     const { origin, tabs: [owner, follower] } = await tabs(2);
     origin.isDeaf = true;
-    const answer = follower!.call("append", { record: RECORD });
+    const answer = follower!.call("request", { request: { name: "append", argument: RECORD } });
     await settle();
     origin.isDeaf = false;
     owner!.kill();
@@ -184,7 +197,7 @@ describe("followers", () => {
     vi.useFakeTimers();
     const { origin, tabs: [, follower] } = await tabs(2);
     origin.isDeaf = true;
-    const answer = follower!.call("append", { record: RECORD });
+    const answer = follower!.call("request", { request: { name: "append", argument: RECORD } });
     answer.catch(() => undefined);
     await vi.advanceTimersByTimeAsync(TAKE_MS + 1);
     await expect(answer).rejects.toMatchObject({ code: "client/owner-unreachable", remedy: "retry" });

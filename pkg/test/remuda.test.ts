@@ -273,6 +273,19 @@ describe("a worker that breaks", () => {
 });
 
 describe("calls", () => {
+  test("lists every lane, page by page, and hands a data key to the worker", async () => {
+    const p = new Page();
+    await p.remuda.open();
+    for (const nonce of ["a", "b", "c"]) await p.remuda.createLane({ laneNonce: nonce.repeat(64) });
+    await p.remuda.closeLane("b".repeat(64));
+    const lanes: string[] = [];
+    for await (const { lane, status } of p.remuda.lanes({ pageSize: 2 })) lanes.push(`${lane[0]} ${status}`);
+    expect(lanes).toEqual(["a active", "b closed", "c active"]);
+    await expect(p.remuda.closeLane("no")).rejects.toMatchObject({ code: "client/invalid-argument" });
+    await p.remuda.addDataKey({ generation: 1n, key: new Uint8Array(32) });
+    expect(p.tab.client.dataKeys).toEqual([1n]);
+  });
+
   test("append answers, refuses, and can be given up", async () => {
     const p = await page();
     const payload = new Uint8Array([1]);

@@ -153,7 +153,7 @@ function drawLane(part: LaneParts, lane: LaneModel, bars: number[]): void {
 }
 
 function recordRow(lane: LaneModel, item: LaneModel["newest"][number]): HTMLElement {
-  const { text, number } = textOf(item.payload);
+  const { text, number } = textOf(item.payload ?? new Uint8Array());
   const meaning = item.assurance === "lane-set" ? "verified: this lane’s complete set" : "verified: the whole batch";
   return element(
     "li",
