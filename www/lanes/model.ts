@@ -63,6 +63,8 @@ export class Model {
       if (item.transition === "void") this.#voided(item);
       return;
     }
+    // This page is about a fast stream, which has none.
+    if (item.kind === "standard-record") return;
     this.records += 1;
     const lane = this.#lane(item.lane);
     lane.count += 1;
@@ -88,7 +90,7 @@ export class Model {
     if (item.kind === "record") {
       this.records += 1;
       this.#lane(item.lane).count += 1;
-    } else if (this.transitions.length < 8) {
+    } else if (item.kind === "transition" && this.transitions.length < 8) {
       this.transitions.push(item);
       this.transitions.sort((a, b) => Number(b.item - a.item));
     }

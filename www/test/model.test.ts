@@ -11,6 +11,9 @@ function record(item: number, over: Partial<RecordItem> = {}): RecordItem {
   return {
     kind: "record",
     item: BigInt(item),
+    record: "application",
+    encryptionGeneration: 0n,
+    sealed: null,
     brokerEpoch: 0n,
     sequence: BigInt(item - 1),
     checkpoint: "c".repeat(64),
