@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use crate::broker::Broker;
 use crate::grant::{admit, check_context, check_standing};
+use crate::groups::Groups;
 use crate::keys::random32;
 use crate::lane_book::LaneBook;
 use crate::lie::Liar;
@@ -24,6 +25,7 @@ use crate::signal::Signal;
 mod append;
 mod body;
 mod connection;
+mod groups;
 mod lanes;
 mod long_poll;
 mod open;
@@ -44,6 +46,8 @@ pub struct Exchange {
     pub log: Arc<Log>,
     /// Records of the key stream, when there is one.
     pub key_log: Option<Arc<Log>>,
+    /// Its groups, when it is a standard stream.
+    pub groups: Arc<Groups>,
     /// The lanes.
     pub lanes: LaneBook,
     /// Held while a lane is made or closed.
@@ -204,16 +208,14 @@ impl Exchange {
             RequestBody::BeginKeyBatch(_) | RequestBody::PutKeyBatchChunk(_) | RequestBody::CommitKeyBatch(_) => {
                 Err(Refusal::new(Code::InvalidKeyBatch, "an unencrypted stream has no key batches"))
             }
-            RequestBody::CreateGroup(_)
+            body @ (RequestBody::CreateGroup(_)
             | RequestBody::UpdateGroup(_)
             | RequestBody::DeleteGroup(_)
             | RequestBody::Ack(_)
             | RequestBody::Nack(_)
             | RequestBody::Extend(_)
             | RequestBody::Reject(_)
-            | RequestBody::Redrive(_) => {
-                Err(Refusal::new(Code::FastModeHasNoLeases, "a fast stream has no groups and no leases"))
-            }
+            | RequestBody::Redrive(_)) => self.about_groups(body, session).await?,
         })
     }
 }

@@ -21,6 +21,7 @@ pub mod demo;
 pub mod epoch;
 pub mod exchange;
 pub mod grant;
+pub mod groups;
 pub mod http;
 pub mod keys;
 pub mod lane_book;

@@ -25,6 +25,7 @@ use crate::signal::Signal;
 use crate::store::{Store, StoredRecord};
 
 mod append;
+mod retention;
 
 pub use append::appended_record;
 

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use crate::broker::Broker;
 use crate::chain::{stream_config, Chain, Genesis};
 use crate::exchange::Exchange;
+use crate::groups::Groups;
 use crate::http::{router, Site};
 use crate::keys::{random32, DevKeys};
 use crate::lane_book::LaneBook;
@@ -103,6 +104,7 @@ pub fn site(
         broker,
         liar: Liar::new(settings.lies.clone(), settings.lie_after),
         sessions: Sessions::default(),
+        groups: Arc::new(Groups::open(Arc::clone(&main))?),
         log: main,
         key_log: key,
         lanes: book,

@@ -5,12 +5,15 @@ use remuda_wire::request::Credit;
 use remuda_wire::Bytes32;
 
 use crate::exchange::Exchange;
+use crate::groups::GroupId;
 use crate::outbox::Outbox;
 
 mod fast;
+mod group;
 mod replay;
 
 pub use fast::{Cursor, Fast};
+pub use group::{Group, GroupCursors};
 pub use replay::Replay;
 
 /// The credit that is left.
@@ -41,6 +44,8 @@ pub enum Source {
     Fast(Fast),
     /// Records of a standard stream.
     Replay(Replay),
+    /// Leases or dead letters of a group.
+    Group(Group),
 }
 
 /// One open subscription.
@@ -57,6 +62,7 @@ pub struct Subscription {
 enum Then {
     Fast(fast::Then),
     Replay(replay::Then),
+    Group(group::Then),
     /// The subscription is over: its frame said so.
     End,
 }
@@ -89,6 +95,16 @@ impl Subscription {
         &self.id
     }
 
+    /// True when it follows this group.
+    pub fn follows(&self, group: &GroupId) -> bool {
+        matches!(&self.source, Source::Group(it) if it.group() == group)
+    }
+
+    /// True while updates that opening it owes are still to be sent.
+    pub fn has_follow_ons(&self, cursors: &GroupCursors) -> bool {
+        matches!(&self.source, Source::Group(it) if it.has_follow_ons(cursors))
+    }
+
     /// Adds credit.
     pub const fn grant_credit(&mut self, credit: &Credit) {
         self.window.records = self.window.records.saturating_add(credit.records);
@@ -110,18 +126,25 @@ impl Subscription {
     ///
     /// # Errors
     /// When the store fails.
-    pub fn owed(&mut self, exchange: &Exchange, _outbox: &Outbox) -> anyhow::Result<Option<Owed>> {
+    pub fn owed(
+        &mut self,
+        exchange: &Exchange,
+        cursors: &GroupCursors,
+        outbox: &Outbox,
+    ) -> anyhow::Result<Option<Owed>> {
         match &mut self.source {
             Source::Fast(fast) => fast.owed((&self.id, &self.holder), self.window, &exchange.broker, &exchange.liar),
             Source::Replay(replay) => replay.owed(&self.id, self.window),
+            Source::Group(group) => group.owed(&self.id, self.window, cursors, outbox),
         }
     }
 
     /// Moves past a frame that is on its way.
-    pub fn sent(&mut self, owed: &Owed, exchange: &Exchange) -> Life {
+    pub fn sent(&mut self, owed: &Owed, exchange: &Exchange, cursors: &mut GroupCursors) -> Life {
         match (owed.then, &mut self.source) {
             (Then::Fast(then), Source::Fast(fast)) => fast.sent(then, &self.holder, &mut self.window, &exchange.liar),
             (Then::Replay(then), Source::Replay(replay)) => replay.sent(then, &mut self.window),
+            (Then::Group(then), Source::Group(group)) => group.sent(then, &mut self.window, cursors),
             _ => return Life::Ended,
         }
         Life::Open

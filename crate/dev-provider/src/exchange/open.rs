@@ -39,7 +39,7 @@ impl Exchange {
             SubscriptionSource::Fast(source) => self.open_fast(source, body.verification, &session.admitted.grant)?,
             SubscriptionSource::StandardReplay(source) => self.open_replay(&body.stream_id, source)?,
             SubscriptionSource::StandardGroup(_) | SubscriptionSource::DeadLetters(_) => {
-                Err(Refusal::new(Code::GroupNotFound, "no such group"))
+                self.open_group(body, session, state)?
             }
         };
         let source = match source {

@@ -1,6 +1,7 @@
 //! A real provider process, and a small client that shares no code with the product's own.
 #![allow(dead_code)]
 
+pub mod group;
 pub mod socket;
 pub mod standard;
 
@@ -221,6 +222,8 @@ pub struct Session {
     pub key: SigningKey,
     pub id: Bytes32,
     pub counter: u64,
+    /// What came beside answers that were looked at alone.
+    pub inbox: Vec<ServerMessage>,
 }
 
 impl Session {
@@ -270,7 +273,15 @@ impl Session {
         proof.signature = sign(&key, &proof);
         let mut frames = send(ClientMessage::CompleteSession(CompleteSession { request_id, proof }));
         let Some(ServerMessage::SessionOpened(opened)) = frames.pop() else { return Err(frames) };
-        Ok(Self { address: provider.address.clone(), socket, stream, key, id: opened.session_id, counter: 0 })
+        Ok(Self {
+            address: provider.address.clone(),
+            socket,
+            stream,
+            key,
+            id: opened.session_id,
+            counter: 0,
+            inbox: Vec::new(),
+        })
     }
 
     pub fn prepare(&self, counter: u64, body: RequestBody) -> AuthenticatedRequest {

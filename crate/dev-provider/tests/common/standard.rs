@@ -9,7 +9,7 @@ use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::frame::ServerMessage;
 use remuda_wire::record::{RecordId, StandardRecordId};
 use remuda_wire::request::{
-    OpenSubscriptionRequest, RequestBody, StandardReplaySource, SubscriptionSource, VerificationMode,
+    AppendRequest, OpenSubscriptionRequest, RequestBody, StandardReplaySource, SubscriptionSource, VerificationMode,
 };
 use remuda_wire::scope::LaneScope;
 use remuda_wire::verdict::Refusal;
@@ -98,7 +98,9 @@ pub fn replay_request(session: &Session, id: Bytes32, scope: LaneScope, after: O
 /// What a request is answered with, judged.
 pub fn answered(session: &mut Session, body: RequestBody) -> Result<AnsweredResult, u16> {
     let request = session.prepare(session.counter + 1, body.clone());
-    let first = session.request(body).remove(0);
+    let mut frames = session.request(body);
+    let first = frames.remove(0);
+    session.inbox.extend(frames);
     if let ServerMessage::Error(error) = first {
         return Err(error.code);
     }
@@ -115,4 +117,19 @@ pub fn sequence_of(result: &AnsweredResult) -> u64 {
         },
         other => panic!("{other:?}"),
     }
+}
+
+pub fn now_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+    u64::try_from(since.as_millis()).expect("this millennium")
+}
+
+pub fn append_request(session: &Session, lane: Bytes32, text: &str) -> AppendRequest {
+    AppendRequest { client_created_at_ms: now_ms(), ..session.append_body(lane, text) }
+}
+
+/// Appends a record; answers its sequence.
+pub fn append(session: &mut Session, lane: Bytes32, text: &str) -> u64 {
+    let body = RequestBody::Append(append_request(session, lane, text));
+    sequence_of(&answered(session, body).expect("accepted"))
 }
