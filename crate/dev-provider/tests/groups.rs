@@ -207,13 +207,16 @@ fn what_dies_is_read_and_brought_back_once() {
 #[test]
 fn a_deadline_expires_a_record_whatever_its_state() {
     let provider = provider("deadline");
-    let mut session = full_session(&provider, 1, false, "");
-    let config = filled(&mut session, GroupMode::StrictFifo, 2, |config| config.record_deadline_ms = 2_000);
+    let mut session = full_session(&provider, 1, true, "");
+    let config = filled(&mut session, GroupMode::StrictFifo, 0, |config| config.record_deadline_ms = 2_000);
     let mut group = Followed::open(&mut session, id("sub"), &config);
     group.poll(&mut session, 1).expect("honest");
-    let lease = group.lease();
+    // Credit is there, so it is leased as it comes; the second waits behind it.
+    append(&mut session, config.lane_id, "leased");
+    append(&mut session, config.lane_id, "waiting");
     group.poll_until(&mut session, |group| group.verifier.chain().terminal() == 2).expect("honest");
     assert_eq!(group.actions, [Action::GroupCreate, Action::LeaseIssue, Action::RecordExpire, Action::RecordExpire]);
+    let lease = group.lease();
     assert_eq!(answered(&mut session, ack(&lease)).err(), Some(3920));
 }
 
