@@ -261,6 +261,16 @@ impl Broker {
         Ok(Some(batch))
     }
 
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Forgets the batches of `epoch` that end before `floor`.
+    pub(crate) fn forget(&self, epoch: u64, floor: u64) {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.retain(|batch| batch.receipt.broker_epoch != epoch || batch.receipt.last_sequence >= floor);
+    }
+
     /// True when a checkpoint of `epoch` ends at exactly `sequence`.
     ///
     /// # Errors

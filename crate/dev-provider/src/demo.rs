@@ -23,6 +23,8 @@ pub struct Info {
     /// `fast` or `standard`.
     class: &'static str,
     key_stream_id: Option<String>,
+    /// What signs key batches: here the demo is its owner's rotation workload.
+    rotation_seed: Option<String>,
     admin_key: String,
     provider_key: String,
     endpoint: String,
@@ -51,6 +53,7 @@ pub fn info(chain: &Chain, site: &Site) -> Info {
             DeliveryClass::Standard => "standard",
         },
         key_stream_id: stream.linked_stream_id.map(|id| id.to_string()),
+        rotation_seed: stream.encrypted.then(|| hex::encode(site.exchange.broker.keys.rotation.to_bytes())),
         admin_key: stream.admin_key.0.to_string(),
         provider_key: stream.provider_signing_key.0.to_string(),
         endpoint: site.endpoint.clone(),

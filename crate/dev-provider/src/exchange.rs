@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use remuda_wire::chain::StreamStatus;
+use remuda_wire::chain::{DeliveryClass, StreamStatus};
 use remuda_wire::frame::ServerMessage;
 use remuda_wire::request::{AuthenticatedRequest, RequestBody};
 use remuda_wire::response::{Response, ResponseBody, SubscriptionState};
@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use crate::broker::Broker;
 use crate::grant::{admit, check_context, check_standing};
 use crate::groups::Groups;
+use crate::key_stream::KeyStream;
 use crate::keys::random32;
 use crate::lane_book::LaneBook;
 use crate::lie::Liar;
@@ -26,6 +27,7 @@ mod append;
 mod body;
 mod connection;
 mod groups;
+mod keys;
 mod lanes;
 mod long_poll;
 mod open;
@@ -44,8 +46,8 @@ pub struct Exchange {
     pub sessions: Sessions,
     /// Receipts of the stream: all of a standard one, of a fast one those of lane events.
     pub log: Arc<Log>,
-    /// Records of the key stream, when there is one.
-    pub key_log: Option<Arc<Log>>,
+    /// The key stream, when there is one.
+    pub key_stream: Option<Arc<KeyStream>>,
     /// Its groups, when it is a standard stream.
     pub groups: Arc<Groups>,
     /// The lanes.
@@ -63,6 +65,17 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// Prunes what is older than the stream's retention. Answers whether anything went.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn collect(&self) -> anyhow::Result<bool> {
+        match self.broker.chain.records().stream.delivery_class {
+            DeliveryClass::Fast => self.broker.collect(),
+            DeliveryClass::Standard => self.groups.collect(),
+        }
+    }
+
     /// Challenges the holder of a grant.
     ///
     /// # Errors
@@ -205,9 +218,9 @@ impl Exchange {
             RequestBody::CreateLane(body) => self.create_lane(&body, session).await?.map(ResponseBody::CreateLane),
             RequestBody::CloseLane(body) => self.close_lane(&body, session).await?.map(ResponseBody::CloseLane),
             RequestBody::ListLanes(body) => self.list_lanes(&body, session)?.map(ResponseBody::ListLanes),
-            RequestBody::BeginKeyBatch(_) | RequestBody::PutKeyBatchChunk(_) | RequestBody::CommitKeyBatch(_) => {
-                Err(Refusal::new(Code::InvalidKeyBatch, "an unencrypted stream has no key batches"))
-            }
+            body @ (RequestBody::BeginKeyBatch(_)
+            | RequestBody::PutKeyBatchChunk(_)
+            | RequestBody::CommitKeyBatch(_)) => self.about_keys(body, session).await?,
             body @ (RequestBody::CreateGroup(_)
             | RequestBody::UpdateGroup(_)
             | RequestBody::DeleteGroup(_)

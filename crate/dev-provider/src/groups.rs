@@ -28,6 +28,7 @@ use crate::log::Log;
 mod admin;
 mod cycle;
 mod lease;
+mod retention;
 mod rows;
 mod settle;
 

@@ -16,6 +16,7 @@ use crate::chain::{stream_config, Chain, Genesis};
 use crate::exchange::Exchange;
 use crate::groups::Groups;
 use crate::http::{router, Site};
+use crate::key_stream::KeyStream;
 use crate::keys::{random32, DevKeys};
 use crate::lane_book::LaneBook;
 use crate::lanes::demo_lanes;
@@ -45,6 +46,7 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
     let broker = Arc::clone(&site.exchange.broker);
     tokio::spawn(Arc::clone(&broker).run());
     tokio::spawn(advance(Arc::clone(&broker.chain), settings.block_ms));
+    tokio::spawn(collect(Arc::clone(&site), closing.clone()));
     if settings.writer > 0 {
         tokio::spawn(writer::run(Arc::clone(&broker), site.lanes.clone(), settings.writer));
     }
@@ -84,7 +86,10 @@ pub fn site(
     let seed = Bytes32::from_bytes(&store.meta_or("seed", || Ok(random32()?.to_bytes()))?)?;
     let keys = Arc::new(DevKeys::from_seed(seed));
     let class = settings.class.delivery();
-    let config = stream_config(class, settings.batch_ms, settings.batch_records);
+    let mut config = stream_config(class, settings.batch_ms, settings.batch_records);
+    config.retention_ms = settings.retention_ms.unwrap_or(config.retention_ms);
+    config.retained_bytes_limit = settings.retained_bytes.unwrap_or(config.retained_bytes_limit);
+    config.max_lanes = settings.max_lanes.unwrap_or(config.max_lanes);
     let genesis = Genesis { config, class, encrypted: settings.encrypted };
     // A chain record can only hold an https endpoint; what is dialled in development is the same address without TLS.
     let chain = Chain::open(Arc::clone(&store), &keys, &format!("https://{address}/cbqs"), &genesis, clock)?;
@@ -97,7 +102,11 @@ pub fn site(
         Log::open(of, stream_id, store, chain, keys, signal.clone()).map(Arc::new)
     };
     let key_stream = chain.records().key_stream.as_ref().map(|stream| stream.stream_id);
-    let (main, key) = (log(LogOf::Main, stream_id)?, key_stream.map(|id| log(LogOf::Key, id)).transpose()?);
+    let main = log(LogOf::Main, stream_id)?;
+    let key_stream = match key_stream {
+        Some(id) => Some(Arc::new(KeyStream::open(log(LogOf::Key, id)?, stream_id)?)),
+        None => None,
+    };
     let decoys = settings.lies.contains(&Lie::InjectRecord);
     let broker = Broker::open(store, chain, keys, decoys)?;
     let exchange = Exchange {
@@ -106,7 +115,7 @@ pub fn site(
         sessions: Sessions::default(),
         groups: Arc::new(Groups::open(Arc::clone(&main))?),
         log: main,
-        key_log: key,
+        key_stream,
         lanes: book,
         lane_changes: tokio::sync::Mutex::default(),
         signal,
@@ -117,6 +126,24 @@ pub fn site(
     let lies = settings.lies.iter().filter_map(|lie| Some(lie.to_possible_value()?.get_name().to_owned())).collect();
     let (endpoint, web_socket) = (format!("http://{address}/cbqs"), format!("ws://{address}/cbqs"));
     Ok(Site { exchange, lanes, endpoint, web_socket, lies })
+}
+
+/// Prunes ten times in the retention of the stream, at most each tenth of a second.
+async fn collect(site: Arc<Site>, mut closing: watch::Receiver<bool>) {
+    loop {
+        let retention_ms = site.exchange.broker.chain.records().stream.config.retention_ms;
+        let pause = Duration::from_millis((retention_ms / 10).clamp(100, 60_000));
+        tokio::select! {
+            _ = closing.changed() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+        let collecting = Arc::clone(&site);
+        match tokio::task::spawn_blocking(move || collecting.exchange.collect()).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::error!(%error, "nothing is pruned"),
+            Err(error) => tracing::error!(%error, "nothing is pruned"),
+        }
+    }
 }
 
 async fn advance(chain: Arc<Chain>, block_ms: u64) {

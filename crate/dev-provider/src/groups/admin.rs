@@ -6,9 +6,11 @@ use remuda_wire::chain::StreamConfig;
 use remuda_wire::frame::ServerMessage;
 use remuda_wire::group::{DeliveryStateAction, GroupConfig, GroupMutableConfig, GroupStart, GroupStateUpdate};
 use remuda_wire::preimage::{group_config_state, group_deleted_state};
+use remuda_wire::scope::LaneScope;
 
 use super::rows::{GroupId, GroupRow, Phase};
 use super::{Groups, Said};
+use crate::log::cursor_too_old;
 use crate::refusal::{Code, Refusal};
 
 /// `cbqs.max_groups_per_stream`, default.
@@ -41,7 +43,12 @@ impl Groups {
             let next_record = match &config.start {
                 GroupStart::Head => log.next_sequence,
                 GroupStart::At(id) if id.sequence < log.first_retained => {
-                    return Ok(Err(self.log.cursor_too_old_in(transaction, Some(&group.lane_id))?));
+                    // The lane may have lost nothing of it, but it was to begin at what is gone.
+                    let scope = LaneScope::Exact(group.lane_id);
+                    if let Some(anchor) = self.log.floor_above(&scope, id.sequence)? {
+                        return Ok(Err(cursor_too_old(&anchor)));
+                    }
+                    id.sequence
                 }
                 GroupStart::At(id) => id.sequence,
             };

@@ -7,7 +7,7 @@ use remuda_wire::scope::LaneScope;
 use remuda_wire::Bytes32;
 
 use super::{Owed, Window};
-use crate::log::Log;
+use crate::log::{cursor_too_old, Log};
 
 /// Where a replay stands.
 #[derive(Debug)]
@@ -30,6 +30,11 @@ impl Replay {
     }
 
     pub(super) fn owed(&self, id: &Bytes32, window: Window) -> anyhow::Result<Option<Owed>> {
+        if let Some(anchor) = self.log.floor_above(&self.scope, self.next_sequence)? {
+            // Retention overtook a reader that took nothing for so long.
+            let message = cursor_too_old(&anchor).ending(*id).unasked();
+            return Ok(Some(Owed { message, then: super::Then::End }));
+        }
         let Some((sequence, record)) = self.log.next_in(&self.scope, self.next_sequence)? else { return Ok(None) };
         let bytes = u64::try_from(record.payload.len())?;
         if !window.covers(bytes) {

@@ -259,7 +259,10 @@ impl Session {
         let (request_id, stream_id) = (keccak256(b"open"), grant.stream_id);
         let grant_id = grant.digest();
         let mut frames = send(ClientMessage::OpenSession(OpenSession { request_id, stream_id, grant }));
-        let Some(ServerMessage::SessionChallenge(challenge)) = frames.pop() else { return Err(frames) };
+        let challenge = match frames.pop() {
+            Some(ServerMessage::SessionChallenge(challenge)) => challenge,
+            other => return Err(other.into_iter().collect()),
+        };
         assert_eq!((challenge.request_id, challenge.grant_id), (request_id, grant_id));
         let mut proof = SessionProof {
             context: challenge.context,
@@ -272,7 +275,10 @@ impl Session {
         };
         proof.signature = sign(&key, &proof);
         let mut frames = send(ClientMessage::CompleteSession(CompleteSession { request_id, proof }));
-        let Some(ServerMessage::SessionOpened(opened)) = frames.pop() else { return Err(frames) };
+        let opened = match frames.pop() {
+            Some(ServerMessage::SessionOpened(opened)) => opened,
+            other => return Err(other.into_iter().collect()),
+        };
         Ok(Self {
             address: provider.address.clone(),
             socket,
