@@ -1,5 +1,6 @@
 //! What a demo page needs to begin: where the stream is, and a grant for its own key. No production broker does this.
 
+use clap::ValueEnum;
 use remuda_wire::chain::DeliveryClass;
 use remuda_wire::grant::{StreamGrant, Verb, Verbs};
 use remuda_wire::key::{HpkePublicKey, SigningPublicKey};
@@ -11,6 +12,7 @@ use crate::chain::Chain;
 use crate::grant::MAX_GRANT_TTL_MS;
 use crate::http::Site;
 use crate::keys::{random32, sign, DevKeys};
+use crate::lie::Lie;
 
 /// `GET /demo/info`.
 #[derive(Debug, Serialize)]
@@ -59,8 +61,12 @@ pub fn info(chain: &Chain, site: &Site) -> Info {
         endpoint: site.endpoint.clone(),
         web_socket: site.web_socket.clone(),
         lanes: site.lanes.iter().map(|lane| InfoLane { id: lane.id.to_string(), name: lane.name.clone() }).collect(),
-        lies: site.lies.clone(),
+        lies: names(&site.exchange.liar.lies()),
     }
+}
+
+fn names(lies: &[Lie]) -> Vec<String> {
+    lies.iter().filter_map(|lie| Some(lie.to_possible_value()?.get_name().to_owned())).collect()
 }
 
 /// `POST /demo/grant`.

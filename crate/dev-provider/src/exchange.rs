@@ -12,12 +12,13 @@ use remuda_wire::{Bytes32, ProviderEpoch};
 use tokio::sync::watch;
 
 use crate::broker::Broker;
+use crate::fault::Faults;
 use crate::grant::{admit, check_context, check_standing};
 use crate::groups::Groups;
 use crate::key_stream::KeyStream;
 use crate::keys::random32;
 use crate::lane_book::LaneBook;
-use crate::lie::Liar;
+use crate::lie::{Liar, Lie};
 use crate::log::Log;
 use crate::refusal::{Code, Refusal};
 use crate::session::{Session, SessionState, Sessions, Transport};
@@ -42,6 +43,8 @@ pub struct Exchange {
     pub broker: Arc<Broker>,
     /// What it lies about.
     pub liar: Liar,
+    /// What goes wrong on request.
+    pub faults: Faults,
     /// Challenges and sessions.
     pub sessions: Sessions,
     /// Receipts of the stream: all of a standard one, of a fast one those of lane events.
@@ -74,6 +77,12 @@ impl Exchange {
             DeliveryClass::Fast => self.broker.collect(),
             DeliveryClass::Standard => self.groups.collect(),
         }
+    }
+
+    /// Tells these lies from now on.
+    pub fn tell(&self, lies: Vec<Lie>, after: Option<u64>) {
+        self.broker.set_decoys(lies.contains(&Lie::InjectRecord));
+        self.liar.tell(lies, after);
     }
 
     /// Challenges the holder of a grant.
@@ -156,6 +165,7 @@ impl Exchange {
     ) -> Result<(), Refusal> {
         let chain = &self.broker.chain;
         session.admit(&request.proof, chain.context(), state)?;
+        self.faults.check()?;
         chain.check()?;
         let (now, records, grant) = (chain.now_ms(), chain.records(), &session.admitted.grant);
         let no_stream = || Refusal::new(Code::StreamNotFound, "this session is of another stream");
@@ -183,7 +193,12 @@ impl Exchange {
         state: &mut SessionState,
     ) -> anyhow::Result<ServerMessage> {
         Ok(match self.perform(body, session, state).await? {
-            Ok(body) => ServerMessage::Response(Response { request_id, body }),
+            Ok(mut body) => {
+                if self.liar.is_armed(&session.admitted.grant.holder_signing_key.0) {
+                    self.liar.bend_answer(&mut body, &self.broker.keys);
+                }
+                ServerMessage::Response(Response { request_id, body })
+            }
             Err(refusal) => refusal.frame(request_id),
         })
     }

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use redb::{ReadableTable, TableDefinition, WriteTransaction};
+use redb::{ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 use remuda_verify::signature::PublicKey;
 use remuda_wire::bound::MAX_KEY_ENVELOPES_PER_CHUNK;
 use remuda_wire::key::HpkePublicKey;
@@ -159,6 +159,17 @@ impl KeyStream {
             self.log.signal.raise();
         }
         Ok(committed)
+    }
+
+    /// True when a batch of the generation after the active one is committed: only then may the chain activate it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn has_next_generation(&self) -> anyhow::Result<bool> {
+        let next = self.log.chain.records().stream.encryption_generation.saturating_add(1);
+        let table = self.log.store.database().begin_read()?.open_table(MEMBERS)?;
+        let has_members = table.range((next, &[0; 32])..=(next, &[0xff; 32]))?.next().is_some();
+        Ok(has_members)
     }
 
     fn stage_in(transaction: &WriteTransaction, digest: &Bytes32) -> anyhow::Result<Option<Stage>> {

@@ -16,10 +16,12 @@
 pub mod batch;
 pub mod broker;
 pub mod chain;
+pub mod control;
 pub mod deliver;
 pub mod demo;
 pub mod epoch;
 pub mod exchange;
+pub mod fault;
 pub mod floor;
 pub mod grant;
 pub mod groups;

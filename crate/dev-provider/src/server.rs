@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::serve::ListenerExt;
-use clap::ValueEnum;
 use remuda_wire::{Bytes32, Canonical};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -14,6 +13,7 @@ use tokio::sync::watch;
 use crate::broker::Broker;
 use crate::chain::{stream_config, Chain, Genesis};
 use crate::exchange::Exchange;
+use crate::fault::Faults;
 use crate::groups::Groups;
 use crate::http::{router, Site};
 use crate::key_stream::KeyStream;
@@ -50,7 +50,7 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
     if settings.writer > 0 {
         tokio::spawn(writer::run(Arc::clone(&broker), site.lanes.clone(), settings.writer));
     }
-    let routes = router(site, settings.pages.as_deref());
+    let routes = router(site, settings.pages.as_deref(), settings.control);
     let listener = listener.tap_io(|stream| {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "no TCP_NODELAY");
@@ -112,6 +112,7 @@ pub fn site(
     let exchange = Exchange {
         broker,
         liar: Liar::new(settings.lies.clone(), settings.lie_after),
+        faults: Faults::default(),
         sessions: Sessions::default(),
         groups: Arc::new(Groups::open(Arc::clone(&main))?),
         log: main,
@@ -123,9 +124,8 @@ pub fn site(
         session_ms: settings.session_ms,
         closing,
     };
-    let lies = settings.lies.iter().filter_map(|lie| Some(lie.to_possible_value()?.get_name().to_owned())).collect();
     let (endpoint, web_socket) = (format!("http://{address}/cbqs"), format!("ws://{address}/cbqs"));
-    Ok(Site { exchange, lanes, endpoint, web_socket, lies })
+    Ok(Site { exchange, lanes, endpoint, web_socket })
 }
 
 /// Prunes ten times in the retention of the stream, at most each tenth of a second.

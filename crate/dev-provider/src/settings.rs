@@ -47,6 +47,7 @@ impl Default for Settings {
             retention_ms: None,
             retained_bytes: None,
             max_lanes: None,
+            control: false,
             session_ms: 3_600_000,
         }
     }
@@ -103,6 +104,9 @@ pub struct Settings {
     /// `max_lanes` of the stream, fixed when it is created.
     #[arg(long)]
     pub max_lanes: Option<u32>,
+    /// Faults and lies can be set at run time: `POST /demo/control/...`.
+    #[arg(long)]
+    pub control: bool,
     /// Longest life of a session, in milliseconds.
     #[arg(long, default_value_t = 3_600_000)]
     pub session_ms: u64,

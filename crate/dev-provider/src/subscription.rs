@@ -1,11 +1,14 @@
 //! One open subscription (§13): what it is owed next, computed before anything moves.
 
+use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::frame::ServerMessage;
 use remuda_wire::request::Credit;
 use remuda_wire::Bytes32;
 
 use crate::exchange::Exchange;
 use crate::groups::GroupId;
+use crate::keys::DevKeys;
+use crate::lie::{Liar, Lie};
 use crate::outbox::Outbox;
 
 mod fast;
@@ -134,17 +137,42 @@ impl Subscription {
     ) -> anyhow::Result<Option<Owed>> {
         match &mut self.source {
             Source::Fast(fast) => fast.owed((&self.id, &self.holder), self.window, &exchange.broker, &exchange.liar),
-            Source::Replay(replay) => replay.owed(&self.id, self.window),
-            Source::Group(group) => group.owed(&self.id, self.window, cursors, outbox),
+            Source::Replay(replay) => {
+                let withhold = exchange.liar.tells(Lie::WithholdReceipt) && exchange.liar.is_armed(&self.holder);
+                let owed = replay.owed(&self.id, self.window, withhold)?;
+                Ok(owed.map(|owed| self.told(owed, exchange, Liar::bend_replay)))
+            }
+            Source::Group(group) => {
+                let owed = group.owed(&self.id, self.window, cursors, outbox)?;
+                Ok(owed.map(|owed| self.told(owed, exchange, Liar::bend_lease)))
+            }
         }
+    }
+
+    /// What is owed, bent for a holder that is lied to.
+    fn told(&self, mut owed: Owed, exchange: &Exchange, bend: fn(&Liar, &mut RecordDelivery, &DevKeys)) -> Owed {
+        if let ServerMessage::Delivery(delivery) = &mut owed.message {
+            if exchange.liar.is_armed(&self.holder) {
+                bend(&exchange.liar, delivery, &exchange.broker.keys);
+            }
+        }
+        owed
     }
 
     /// Moves past a frame that is on its way.
     pub fn sent(&mut self, owed: &Owed, exchange: &Exchange, cursors: &mut GroupCursors) -> Life {
         match (owed.then, &mut self.source) {
             (Then::Fast(then), Source::Fast(fast)) => fast.sent(then, &self.holder, &mut self.window, &exchange.liar),
-            (Then::Replay(then), Source::Replay(replay)) => replay.sent(then, &mut self.window),
-            (Then::Group(then), Source::Group(group)) => group.sent(then, &mut self.window, cursors),
+            (Then::Replay(then), Source::Replay(replay)) => {
+                exchange.liar.count(&self.holder);
+                replay.sent(then, &mut self.window);
+            }
+            (Then::Group(then), Source::Group(group)) => {
+                if matches!(owed.message, ServerMessage::Delivery(_)) {
+                    exchange.liar.count(&self.holder);
+                }
+                group.sent(then, &mut self.window, cursors);
+            }
             _ => return Life::Ended,
         }
         Life::Open

@@ -2,70 +2,23 @@
 
 mod common;
 
+use common::keys::{batch, key_session};
 use common::standard::{answered, append_request, standard_id};
-use common::{bytes32, fresh_directory, holder, sign, Provider, Session, Stream};
-use ed25519_dalek::SigningKey;
+use common::{fresh_directory, holder, Provider, Session};
 use remuda_verify::key_batch::KeyBatchPosition;
 use remuda_verify::response::AnsweredResult;
 use remuda_wire::frame::{ServerFrame, ServerMessage};
-use remuda_wire::key::{HpkePublicKey, SigningPublicKey};
-use remuda_wire::key_batch::{HpkeCiphertext, KeyEnvelope, KeyRotationBatch};
-use remuda_wire::preimage::{
-    envelope_digest, keccak256, key_batch_genesis, key_stream_id, membership_set_digest, recipient_order_key,
-};
+use remuda_wire::key::SigningPublicKey;
+use remuda_wire::key_batch::{KeyEnvelope, KeyRotationBatch};
+use remuda_wire::preimage::{keccak256, key_batch_genesis};
 use remuda_wire::request::{
     BeginKeyBatchRequest, CommitKeyBatchRequest, OpenSubscriptionRequest, PutKeyBatchChunkRequest, RequestBody,
     StandardReplaySource, SubscriptionSource, VerificationMode,
 };
 use remuda_wire::scope::LaneScope;
-use remuda_wire::{Bytes24, Bytes32, List, Signature, Signed};
+use remuda_wire::{Bytes24, Bytes32, List, Signed};
 
 const ENCRYPTED: [&str; 3] = ["--class", "standard", "--encrypted"];
-
-/// A session on the key stream.
-fn key_session(provider: &Provider, verbs: &str) -> (Session, Stream, SigningKey) {
-    let info = provider.json("GET", "/demo/info", "");
-    let main = provider.stream();
-    let key_stream = bytes32(info["keyStreamId"].as_str().expect("a key stream"));
-    assert_eq!(key_stream, key_stream_id(&main.stream_id));
-    let rotation = SigningKey::from_bytes(&bytes32(info["rotationSeed"].as_str().expect("a seed")).0);
-    let grant = provider.grant(&holder(1), &format!(",\"stream\":\"{key_stream}\",\"verbs\":[{verbs}]"));
-    let mut session = Session::with_grant(provider, holder(1), grant).unwrap_or_else(|frames| panic!("{frames:?}"));
-    session.stream.stream_id = key_stream;
-    (session, main, rotation)
-}
-
-fn batch(
-    main: &Stream,
-    rotation: &SigningKey,
-    generation: u64,
-    previous: Bytes32,
-    members: u8,
-) -> (KeyRotationBatch, Vec<KeyEnvelope>) {
-    let keys: Vec<_> = (0..members).map(|number| HpkePublicKey(keccak256(&[number]))).collect();
-    let mut envelopes: Vec<_> = keys
-        .iter()
-        .map(|key| KeyEnvelope {
-            stream_id: main.stream_id,
-            encryption_generation: generation,
-            recipient_hpke_key: *key,
-            hpke_ciphertext: HpkeCiphertext([7; 80]),
-        })
-        .collect();
-    envelopes.sort_by_key(|envelope| recipient_order_key(&envelope.recipient_hpke_key));
-    let mut batch = KeyRotationBatch {
-        context: main.context.clone(),
-        stream_id: main.stream_id,
-        encryption_generation: generation,
-        previous_batch_digest: previous,
-        sorted_envelope_digests: List::new(envelopes.iter().map(envelope_digest).collect()).expect("few"),
-        membership_set_digest: membership_set_digest(&keys),
-        created_at_ms: 1,
-        signature: Signature::ZERO,
-    };
-    batch.signature = sign(rotation, &batch);
-    (batch, envelopes)
-}
 
 #[test]
 fn a_batch_is_staged_committed_and_read_as_it_must_be() {

@@ -25,8 +25,8 @@ fn records_are_replayed_along_their_chains_over_both_transports() {
     let provider = Provider::start(&fresh_directory("standard"), &STANDARD);
     let mut writer = Session::open(&provider, 9);
     let lanes = writer.stream.lanes.clone();
-    for number in 0..12 {
-        assert_eq!(append(&mut writer, lanes[number % 3], &format!("record {number}")), number as u64);
+    for (number, sequence) in (0..12usize).zip(0..) {
+        assert_eq!(append(&mut writer, lanes[number % 3], &format!("record {number}")), sequence);
     }
     for mut session in [Session::open(&provider, 1), Session::open_socket(&provider, 2)] {
         let mut all = Replayed::open(&mut session, keccak256(b"all"), LaneScope::Any);

@@ -37,7 +37,9 @@ impl Exchange {
         }
         let source = match &body.source {
             SubscriptionSource::Fast(source) => self.open_fast(source, body.verification, &session.admitted.grant)?,
-            SubscriptionSource::StandardReplay(source) => self.open_replay(&body.stream_id, source)?,
+            SubscriptionSource::StandardReplay(source) => {
+                self.open_replay(&body.stream_id, source, &session.admitted.grant.holder_signing_key.0)?
+            }
             SubscriptionSource::StandardGroup(_) | SubscriptionSource::DeadLetters(_) => {
                 self.open_group(body, session, state)?
             }
@@ -70,10 +72,19 @@ impl Exchange {
         &self,
         stream_id: &Bytes32,
         source: &StandardReplaySource,
+        holder: &Bytes32,
     ) -> anyhow::Result<Result<Source, Refusal>> {
         let log = self.log_of(stream_id);
         let next_sequence = source.after.map_or(0, |id| id.sequence.saturating_add(1));
-        if let Some(anchor) = log.floor_above(&source.scope, next_sequence)? {
+        let floor = if self.liar.refuses_all(holder) {
+            Some(log.floor()?)
+        } else {
+            log.floor_above(&source.scope, next_sequence)?
+        };
+        if let Some(mut anchor) = floor {
+            if self.liar.is_armed(holder) {
+                self.liar.bend_anchor(&mut anchor, &self.broker);
+            }
             return Ok(Err(cursor_too_old(&anchor)));
         }
         Ok(Ok(Source::Replay(Replay::new(log, source.scope.clone(), next_sequence))))

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use redb::{ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+use remuda_wire::preimage::stream_receipt_genesis;
 use remuda_wire::retention::StandardRetentionAnchor;
 use remuda_wire::scope::LaneScope;
 use remuda_wire::{Bytes32, Canonical, ProviderEpoch, Signature, Signed};
@@ -84,6 +85,18 @@ impl Log {
         };
         anchor.signature = sign(&self.keys.provider, &anchor);
         anchor
+    }
+
+    /// The signed floor of the stream as it is, also when nothing was pruned yet.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn floor(&self) -> anyhow::Result<StandardRetentionAnchor> {
+        let stored = self.store.database().begin_read()?.open_table(FLOORS)?;
+        match stored.get(self.of.number())? {
+            Some(anchor) => Ok(StandardRetentionAnchor::from_bytes(anchor.value())?),
+            None => Ok(self.anchor(0, stream_receipt_genesis(self.chain.context(), &self.stream_id), None)),
+        }
     }
 
     /// The anchor behind whose floor the next record of `scope` lies, when it does.

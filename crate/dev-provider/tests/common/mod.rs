@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod group;
+pub mod keys;
 pub mod socket;
 pub mod standard;
 
@@ -101,6 +102,13 @@ impl Provider {
         let (status, _, body) = self.http(method, path, "application/json", body.as_bytes());
         assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
         serde_json::from_slice(&body).expect("JSON")
+    }
+
+    /// Sets a fault or a lie.
+    pub fn control(&self, what: &str, body: &str) {
+        let path = format!("/demo/control/{what}");
+        let (status, _, answer) = self.http("POST", &path, "application/json", body.as_bytes());
+        assert_eq!(status, 204, "{what} {body}: {}", String::from_utf8_lossy(&answer));
     }
 
     pub fn stream(&self) -> Stream {

@@ -97,16 +97,20 @@ pub fn replay_request(session: &Session, id: Bytes32, scope: LaneScope, after: O
 
 /// What a request is answered with, judged.
 pub fn answered(session: &mut Session, body: RequestBody) -> Result<AnsweredResult, u16> {
+    judged(session, body).unwrap_or_else(|refusal| panic!("{refusal:?}"))
+}
+
+/// The same; the outer error is what the answer is convicted of.
+pub fn judged(session: &mut Session, body: RequestBody) -> Result<Result<AnsweredResult, u16>, Refusal> {
     let request = session.prepare(session.counter + 1, body.clone());
     let mut frames = session.request(body);
     let first = frames.remove(0);
     session.inbox.extend(frames);
     if let ServerMessage::Error(error) = first {
-        return Err(error.code);
+        return Ok(Err(error.code));
     }
     let (context, keys) = (session.stream.context.clone(), session.stream.keys());
-    let verifier = ResponseVerifier { context: &context, keys: &keys };
-    Ok(verifier.verify(&request, first).unwrap_or_else(|refusal| panic!("{refusal:?}")))
+    ResponseVerifier { context: &context, keys: &keys }.verify(&request, first).map(Ok)
 }
 
 pub fn sequence_of(result: &AnsweredResult) -> u64 {

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use remuda_client::{AppendOutcome, Connection, Event, SubscriptionSpec, SubscriptionState};
-use remuda_dev_provider::lie::Lie;
+use remuda_dev_provider::lie::{Lie, Part};
 use remuda_wire::frame::{ServerFrameBatch, ServerMessage};
 use remuda_wire::response::ResponseBody;
 use remuda_wire::Bytes32;
@@ -62,25 +62,9 @@ fn caught(lie: Lie) {
     });
 }
 
-macro_rules! lies {
-    ($($test:ident = $lie:ident,)+) => {
-        $(#[test] fn $test() { caught(Lie::$lie); })+
-
-        #[test]
-        fn every_lie_has_a_test() {
-            assert_eq!(Lie::value_variants(), [$(Lie::$lie,)+]);
-        }
-    };
-}
-
-lies! {
-    withhold_record = WithholdRecord,
-    inject_record = InjectRecord,
-    relabel_lane = RelabelLane,
-    extra_lane = ExtraLane,
-    unlinked_receipt = UnlinkedReceipt,
-    wrong_key = WrongKey,
-    void_without_transition = VoidWithoutTransition,
+#[test]
+fn every_lie_about_batches_is_caught() {
+    Lie::value_variants().iter().filter(|lie| lie.part() == Part::Fast).for_each(|lie| caught(*lie));
 }
 
 /// Changes every append result in a body.
