@@ -77,6 +77,8 @@ pub struct GrantRequest {
     verbs: Option<Vec<String>>,
     lanes: Option<Vec<String>>,
     ttl_ms: Option<u64>,
+    /// When the grant ends, instead of `ttlMs` from now: also in the past.
+    expires_at_ms: Option<u64>,
     /// The main stream unless named.
     stream: Option<String>,
     /// Any group unless named.
@@ -104,6 +106,7 @@ pub fn grant(request: &GrantRequest, chain: &Chain, keys: &DevKeys) -> anyhow::R
         Some(stream) => records.of(&bytes32(stream)?).ok_or_else(|| anyhow::anyhow!("no such stream"))?,
     };
     let lifetime = request.ttl_ms.unwrap_or(3_600_000).min(MAX_GRANT_TTL_MS);
+    let expires_at_ms = request.expires_at_ms.unwrap_or_else(|| now.saturating_add(lifetime));
     let mut grant = StreamGrant {
         context: chain.context().clone(),
         stream_id: stream.stream_id,
@@ -114,8 +117,8 @@ pub fn grant(request: &GrantRequest, chain: &Chain, keys: &DevKeys) -> anyhow::R
         verbs: verbs(request.verbs.as_deref())?,
         lane_scope: lane_scope(request.lanes.as_deref())?,
         group_scope: request.group.as_deref().map(bytes32).transpose()?.map_or(GroupScope::Any, GroupScope::Exact),
-        not_before_ms: now,
-        expires_at_ms: now.saturating_add(lifetime),
+        not_before_ms: now.min(expires_at_ms),
+        expires_at_ms,
         max_message_bytes: stream.config.max_message_bytes,
         max_append_bytes_per_sec: request.max_append_bytes_per_sec.unwrap_or(stream.config.max_append_bytes_per_sec),
         max_in_flight: request.max_in_flight.unwrap_or(64),
