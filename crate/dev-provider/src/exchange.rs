@@ -1,6 +1,6 @@
 //! What a frame may do, whatever carried it (§13): authorisation, order and receipts are the same over both transports.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use remuda_wire::chain::{DeliveryClass, StreamStatus};
@@ -43,6 +43,8 @@ pub struct Exchange {
     pub broker: Arc<Broker>,
     /// What it lies about.
     pub liar: Liar,
+    /// A second, and the payload bytes appended to the stream in it.
+    pub append_window: Mutex<(u64, u64)>,
     /// What goes wrong on request.
     pub faults: Faults,
     /// Challenges and sessions.

@@ -218,15 +218,23 @@ impl Groups {
 
     /// When the next lease, deadline or delay of any group runs out.
     pub fn next_due_ms(&self) -> Option<u64> {
-        self.due.lock().unwrap_or_else(PoisonError::into_inner).values().min().copied()
+        self.due.lock().unwrap_or_else(PoisonError::into_inner).values().min().copied().filter(|due| *due != u64::MAX)
     }
 
-    fn set_due(&self, group: &GroupId, due: Option<u64>) {
-        let mut all = self.due.lock().unwrap_or_else(PoisonError::into_inner);
-        match due {
-            Some(due) => all.insert(*group, due),
-            None => all.remove(group),
-        };
+    fn due_of(&self, group: &GroupId) -> Option<u64> {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner).get(group).copied()
+    }
+
+    /// Nothing of the group falls due before this.
+    fn set_due(&self, group: &GroupId, due: u64) {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner).insert(*group, due);
+    }
+
+    /// Something may fall due then; a group that was never looked through stays so.
+    fn note_due(&self, group: &GroupId, due: u64) {
+        if let Some(known) = self.due.lock().unwrap_or_else(PoisonError::into_inner).get_mut(group) {
+            *known = due.min(*known);
+        }
     }
 
     /// Live leases of a holder.

@@ -48,7 +48,8 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
     tokio::spawn(advance(Arc::clone(&broker.chain), settings.block_ms));
     tokio::spawn(collect(Arc::clone(&site), closing.clone()));
     if settings.writer > 0 {
-        tokio::spawn(writer::run(Arc::clone(&broker), site.lanes.clone(), settings.writer));
+        anyhow::ensure!(!settings.encrypted, "the writer has no key for an encrypted stream");
+        tokio::spawn(writer::run(Arc::clone(&site), settings.writer));
     }
     let routes = router(site, settings.pages.as_deref(), settings.control);
     let listener = listener.tap_io(|stream| {
@@ -112,6 +113,7 @@ pub fn site(
     let exchange = Exchange {
         broker,
         liar: Liar::new(settings.lies.clone(), settings.lie_after),
+        append_window: std::sync::Mutex::default(),
         faults: Faults::default(),
         sessions: Sessions::default(),
         groups: Arc::new(Groups::open(Arc::clone(&main))?),

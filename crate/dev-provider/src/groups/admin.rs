@@ -123,7 +123,7 @@ impl Groups {
                 }
             }
             row.deleted = true;
-            self.set_due(group, None);
+            self.set_due(group, u64::MAX);
             self.mutate_in(transaction, group, &mut row, DeliveryStateAction::GroupDelete).map(Ok)
         })?;
         self.wake(decided)

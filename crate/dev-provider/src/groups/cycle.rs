@@ -93,6 +93,7 @@ impl Groups {
                 settled: None,
             };
             Self::put_cycle_in(transaction, group, row.next_queue, &cycle)?;
+            self.note_due(group, cycle.deadline_ms);
             row.next_queue = row.next_queue.saturating_add(1);
             row.next_record = sequence.saturating_add(1);
         }
@@ -100,7 +101,7 @@ impl Groups {
     }
 
     /// Records enter; leases, attempts and deadlines that ran out are over, each with its receipt. Everything else of a
-    /// transaction comes after this.
+    /// transaction comes after this. Cycles are looked through only when one of them may be due.
     pub(super) fn sweep_in(
         &self,
         transaction: &WriteTransaction,
@@ -110,8 +111,14 @@ impl Groups {
         let (before, entered) = (row.updates, row.next_record);
         self.enter_in(transaction, group, row)?;
         let now = self.log.chain.now_ms();
-        for (queue, mut cycle) in Self::live_cycles_in(transaction, group, row)? {
-            self.expire_in(transaction, group, row, (queue, &mut cycle), now)?;
+        // Nothing is known of a group that was not looked through since the start.
+        if self.due_of(group).is_none_or(|due| due <= now) {
+            let mut due = u64::MAX;
+            for (queue, mut cycle) in Self::live_cycles_in(transaction, group, row)? {
+                self.expire_in(transaction, group, row, (queue, &mut cycle), now)?;
+                due = due.min(cycle.due_ms(now));
+            }
+            self.set_due(group, due);
         }
         self.refresh_in(transaction, group, row)?;
         Ok(row.updates != before || row.next_record != entered)
@@ -206,27 +213,28 @@ impl Groups {
             transaction.open_table(DEAD_LETTERS)?.insert((&group.bytes(), index), queue)?;
         }
         Self::put_cycle_in(transaction, group, queue, cycle)?;
+        self.note_due(group, cycle.due_ms(self.log.chain.now_ms()));
         Ok((index, update))
     }
 
-    /// Keeps the row, with its first live cycle, and when something falls due next.
+    /// Keeps the row, with its first live cycle.
     pub(super) fn refresh_in(
         &self,
         transaction: &WriteTransaction,
         group: &GroupId,
         row: &mut GroupRow,
     ) -> anyhow::Result<()> {
-        let (live, now) = (Self::live_cycles_in(transaction, group, row)?, self.log.chain.now_ms());
-        row.first_live = live.first().map_or(row.next_queue, |(queue, _)| *queue);
-        let due = live.iter().map(|(_, cycle)| {
-            let next = match &cycle.phase {
-                Phase::Leased(lease) => lease.expires_at_ms,
-                Phase::Waiting(waiting) if waiting.available_at_ms > now => waiting.available_at_ms,
-                Phase::Waiting(_) | Phase::Ended(_) => u64::MAX,
-            };
-            next.min(cycle.deadline_ms)
-        });
-        self.set_due(group, due.min().filter(|due| *due != u64::MAX));
+        {
+            let (name, cycles) = (group.bytes(), transaction.open_table(CYCLES)?);
+            for cycle in cycles.range((&name, row.first_live)..=(&name, u64::MAX))? {
+                let (key, cycle) = cycle?;
+                row.first_live = key.value().1;
+                if !matches!(CycleRow::from_bytes(cycle.value())?.phase, Phase::Ended(_)) {
+                    break;
+                }
+                row.first_live = row.first_live.saturating_add(1);
+            }
+        }
         Self::put_row_in(transaction, group, row)
     }
 }

@@ -11,7 +11,7 @@ use remuda_wire::{Bytes32, Canonical};
 
 use super::cycle::record_id;
 use super::rows::{CycleRow, GroupId, GroupRow, Leased, Phase};
-use super::Groups;
+use super::{Groups, CYCLES};
 use crate::log::{LogRecord, LOG};
 use crate::outbox::Outbox;
 use crate::subscription::Window;
@@ -57,7 +57,7 @@ impl Groups {
     ) -> anyhow::Result<Attempt> {
         // Without credit there is only what falls due.
         let now = self.log.chain.now_ms();
-        let is_due = self.due_of(group).is_some_and(|due| due <= now);
+        let is_due = self.due_of(group).is_none_or(|due| due <= now);
         if consumer.window.records == 0 && !is_due {
             return Ok(Attempt::Nothing);
         }
@@ -100,10 +100,6 @@ impl Groups {
         Ok(leased.map_or((Attempt::Nothing, has_changed), |delivery| (Attempt::Leased(Box::new(delivery)), true)))
     }
 
-    fn due_of(&self, group: &GroupId) -> Option<u64> {
-        self.due.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(group).copied()
-    }
-
     /// The next cycle to hand out: in strict order only the first that is not over.
     fn available_in(
         &self,
@@ -112,14 +108,17 @@ impl Groups {
         row: &GroupRow,
     ) -> anyhow::Result<Option<(u64, CycleRow)>> {
         let now = self.log.chain.now_ms();
-        let live = Self::live_cycles_in(transaction, group, row)?;
-        let exposed = match row.config.mode {
-            GroupMode::StrictFifo => 1,
-            GroupMode::Concurrent => live.len(),
-        };
-        let is_available =
-            |cycle: &CycleRow| matches!(&cycle.phase, Phase::Waiting(waiting) if waiting.available_at_ms <= now);
-        Ok(live.into_iter().take(exposed).find(|(_, cycle)| is_available(cycle)))
+        let (name, cycles) = (group.bytes(), transaction.open_table(CYCLES)?);
+        for cycle in cycles.range((&name, row.first_live)..=(&name, u64::MAX))? {
+            let (key, cycle) = cycle?;
+            let cycle = CycleRow::from_bytes(cycle.value())?;
+            match &cycle.phase {
+                Phase::Waiting(waiting) if waiting.available_at_ms <= now => return Ok(Some((key.value().1, cycle))),
+                Phase::Waiting(_) | Phase::Leased(_) if row.config.mode == GroupMode::StrictFifo => return Ok(None),
+                Phase::Waiting(_) | Phase::Leased(_) | Phase::Ended(_) => {}
+            }
+        }
+        Ok(None)
     }
 
     fn issue_in(

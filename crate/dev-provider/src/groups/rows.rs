@@ -97,6 +97,18 @@ object! {
 }
 
 impl CycleRow {
+    /// When something of it falls due next.
+    pub fn due_ms(&self, now_ms: u64) -> u64 {
+        match &self.phase {
+            Phase::Leased(lease) => lease.expires_at_ms.min(self.deadline_ms),
+            Phase::Waiting(waiting) if waiting.available_at_ms > now_ms => {
+                waiting.available_at_ms.min(self.deadline_ms)
+            }
+            Phase::Waiting(_) => self.deadline_ms,
+            Phase::Ended(_) => u64::MAX,
+        }
+    }
+
     /// True while its record can be read and redriven as a dead letter.
     pub fn is_dead_letter(&self, now_ms: u64) -> bool {
         match &self.phase {
