@@ -108,7 +108,8 @@ struct State {
     lies: Vec<Lie>,
     after: u64,
     honest: HashMap<Bytes32, u64>,
-    floors: u64,
+    /// The first floor that was told.
+    floor: Option<u64>,
 }
 
 impl Liar {

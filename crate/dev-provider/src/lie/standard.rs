@@ -30,10 +30,10 @@ impl Liar {
             anchor.previous_lane_receipt = Some(keccak256(b"its last receipt"));
         }
         if self.tells(Lie::RegressFloor) {
-            let mut state = self.state();
-            state.floors = state.floors.saturating_add(1);
-            if state.floors > 1 {
-                anchor.first_retained_sequence = anchor.first_retained_sequence.saturating_sub(1);
+            let told = self.state().floor;
+            self.state().floor = told.or(Some(anchor.first_retained_sequence));
+            if let Some(told) = told {
+                anchor.first_retained_sequence = told.saturating_sub(1);
                 (anchor.served_at, anchor.committed_at_ms) = (broker.chain.view(), broker.chain.now_ms());
             }
         }
