@@ -6,6 +6,7 @@
 //! The open batch stays locked while it commits: no provisional answer is given past a threshold that was reached.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -54,7 +55,7 @@ pub struct Broker {
     head: watch::Sender<Head>,
     recent: Mutex<VecDeque<Arc<Batch>>>,
     /// Adds a record on the default lane to each batch, so that a lie finds a sequence outside every demo scope.
-    decoys: bool,
+    decoys: AtomicBool,
 }
 
 impl Broker {
@@ -65,6 +66,7 @@ impl Broker {
     pub fn open(store: Arc<Store>, chain: Arc<Chain>, keys: Arc<DevKeys>, decoys: bool) -> anyhow::Result<Arc<Self>> {
         let head = watch::Sender::new(epoch::begin(&store, &chain, &keys.provider)?);
         let (open, changed, recent) = Default::default();
+        let decoys = AtomicBool::new(decoys);
         Ok(Arc::new(Self { chain, keys, store, open, changed, head, recent, decoys }))
     }
 
@@ -175,7 +177,7 @@ impl Broker {
     ) -> anyhow::Result<T> {
         open.opened_at = None;
         let mut records = std::mem::take(&mut open.records);
-        if self.decoys && records.len() < self.batch_limit() {
+        if self.decoys.load(Ordering::Relaxed) && records.len() < self.batch_limit() {
             records.push(self.decoy()?);
         }
         let head = self.head.borrow().clone();
@@ -259,6 +261,21 @@ impl Broker {
         let batch = Arc::new(Batch::restore(receipt, records)?);
         self.keep(Arc::clone(&batch));
         Ok(Some(batch))
+    }
+
+    /// Whether each batch has a record on the default lane.
+    pub(crate) fn set_decoys(&self, decoys: bool) {
+        self.decoys.store(decoys, Ordering::Relaxed);
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Forgets the batches of `epoch` that end before `floor`.
+    pub(crate) fn forget(&self, epoch: u64, floor: u64) {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.retain(|batch| batch.receipt.broker_epoch != epoch || batch.receipt.last_sequence >= floor);
     }
 
     /// True when a checkpoint of `epoch` ends at exactly `sequence`.

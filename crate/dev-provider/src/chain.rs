@@ -19,8 +19,10 @@ use crate::refusal::{Code, Refusal};
 use crate::store::Store;
 use crate::time::Clock;
 
+mod operation;
 mod records;
 
+pub use operation::Operation;
 pub use records::{endpoints, stream_config, Genesis};
 
 /// The numeric chain id of every dev chain.
@@ -57,7 +59,8 @@ impl Records {
 }
 
 /// What is wrong between the broker and its node (§17). The view that the broker works by stands still.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum NodeFault {
     /// It hears nothing new: 3925 once it is too far behind.
     Behind,
@@ -187,6 +190,10 @@ impl Chain {
                 Err(Refusal::new(Code::ChainViewInconsistent, "the node contradicts what it said before"))
             }
         }
+    }
+
+    fn node_height(&self) -> u64 {
+        self.view.borrow().height
     }
 
     fn fault(&self) -> MutexGuard<'_, Option<Fault>> {

@@ -31,12 +31,12 @@ fn fill_in_turns(state: &mut SessionState, outbox: &mut Outbox, exchange: &Excha
         let subscription = &mut state.subscriptions[turn];
         let (mut frames, before) = (0, outbox.bytes());
         while frames < FRAMES_PER_TURN && outbox.bytes() - before < BYTES_PER_TURN {
-            let Some(owed) = subscription.owed(exchange, outbox)? else { break };
+            let Some(owed) = subscription.owed(exchange, &state.group_cursors, outbox)? else { break };
             if !outbox.push(&owed.message) {
                 return Ok(());
             }
             frames += 1;
-            if subscription.sent(&owed, exchange) == Life::Ended {
+            if subscription.sent(&owed, exchange, &mut state.group_cursors) == Life::Ended {
                 state.subscriptions.remove(turn);
                 break;
             }

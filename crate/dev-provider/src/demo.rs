@@ -1,5 +1,6 @@
 //! What a demo page needs to begin: where the stream is, and a grant for its own key. No production broker does this.
 
+use clap::ValueEnum;
 use remuda_wire::chain::DeliveryClass;
 use remuda_wire::grant::{StreamGrant, Verb, Verbs};
 use remuda_wire::key::{HpkePublicKey, SigningPublicKey};
@@ -11,6 +12,7 @@ use crate::chain::Chain;
 use crate::grant::MAX_GRANT_TTL_MS;
 use crate::http::Site;
 use crate::keys::{random32, sign, DevKeys};
+use crate::lie::Lie;
 
 /// `GET /demo/info`.
 #[derive(Debug, Serialize)]
@@ -23,6 +25,8 @@ pub struct Info {
     /// `fast` or `standard`.
     class: &'static str,
     key_stream_id: Option<String>,
+    /// What signs key batches: here the demo is its owner's rotation workload.
+    rotation_seed: Option<String>,
     admin_key: String,
     provider_key: String,
     endpoint: String,
@@ -51,13 +55,18 @@ pub fn info(chain: &Chain, site: &Site) -> Info {
             DeliveryClass::Standard => "standard",
         },
         key_stream_id: stream.linked_stream_id.map(|id| id.to_string()),
+        rotation_seed: stream.encrypted.then(|| hex::encode(site.exchange.broker.keys.rotation.to_bytes())),
         admin_key: stream.admin_key.0.to_string(),
         provider_key: stream.provider_signing_key.0.to_string(),
         endpoint: site.endpoint.clone(),
         web_socket: site.web_socket.clone(),
         lanes: site.lanes.iter().map(|lane| InfoLane { id: lane.id.to_string(), name: lane.name.clone() }).collect(),
-        lies: site.lies.clone(),
+        lies: names(&site.exchange.liar.lies()),
     }
+}
+
+fn names(lies: &[Lie]) -> Vec<String> {
+    lies.iter().filter_map(|lie| Some(lie.to_possible_value()?.get_name().to_owned())).collect()
 }
 
 /// `POST /demo/grant`.
@@ -68,6 +77,8 @@ pub struct GrantRequest {
     verbs: Option<Vec<String>>,
     lanes: Option<Vec<String>>,
     ttl_ms: Option<u64>,
+    /// When the grant ends, instead of `ttlMs` from now: also in the past.
+    expires_at_ms: Option<u64>,
     /// The main stream unless named.
     stream: Option<String>,
     /// Any group unless named.
@@ -95,6 +106,7 @@ pub fn grant(request: &GrantRequest, chain: &Chain, keys: &DevKeys) -> anyhow::R
         Some(stream) => records.of(&bytes32(stream)?).ok_or_else(|| anyhow::anyhow!("no such stream"))?,
     };
     let lifetime = request.ttl_ms.unwrap_or(3_600_000).min(MAX_GRANT_TTL_MS);
+    let expires_at_ms = request.expires_at_ms.unwrap_or_else(|| now.saturating_add(lifetime));
     let mut grant = StreamGrant {
         context: chain.context().clone(),
         stream_id: stream.stream_id,
@@ -105,8 +117,8 @@ pub fn grant(request: &GrantRequest, chain: &Chain, keys: &DevKeys) -> anyhow::R
         verbs: verbs(request.verbs.as_deref())?,
         lane_scope: lane_scope(request.lanes.as_deref())?,
         group_scope: request.group.as_deref().map(bytes32).transpose()?.map_or(GroupScope::Any, GroupScope::Exact),
-        not_before_ms: now,
-        expires_at_ms: now.saturating_add(lifetime),
+        not_before_ms: now.min(expires_at_ms),
+        expires_at_ms,
         max_message_bytes: stream.config.max_message_bytes,
         max_append_bytes_per_sec: request.max_append_bytes_per_sec.unwrap_or(stream.config.max_append_bytes_per_sec),
         max_in_flight: request.max_in_flight.unwrap_or(64),

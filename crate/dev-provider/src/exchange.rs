@@ -1,9 +1,9 @@
 //! What a frame may do, whatever carried it (§13): authorisation, order and receipts are the same over both transports.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use remuda_wire::chain::StreamStatus;
+use remuda_wire::chain::{DeliveryClass, StreamStatus};
 use remuda_wire::frame::ServerMessage;
 use remuda_wire::request::{AuthenticatedRequest, RequestBody};
 use remuda_wire::response::{Response, ResponseBody, SubscriptionState};
@@ -12,10 +12,13 @@ use remuda_wire::{Bytes32, ProviderEpoch};
 use tokio::sync::watch;
 
 use crate::broker::Broker;
+use crate::fault::Faults;
 use crate::grant::{admit, check_context, check_standing};
+use crate::groups::Groups;
+use crate::key_stream::KeyStream;
 use crate::keys::random32;
 use crate::lane_book::LaneBook;
-use crate::lie::Liar;
+use crate::lie::{Liar, Lie};
 use crate::log::Log;
 use crate::refusal::{Code, Refusal};
 use crate::session::{Session, SessionState, Sessions, Transport};
@@ -24,6 +27,8 @@ use crate::signal::Signal;
 mod append;
 mod body;
 mod connection;
+mod groups;
+mod keys;
 mod lanes;
 mod long_poll;
 mod open;
@@ -38,12 +43,18 @@ pub struct Exchange {
     pub broker: Arc<Broker>,
     /// What it lies about.
     pub liar: Liar,
+    /// A second, and the payload bytes appended to the stream in it.
+    pub append_window: Mutex<(u64, u64)>,
+    /// What goes wrong on request.
+    pub faults: Faults,
     /// Challenges and sessions.
     pub sessions: Sessions,
     /// Receipts of the stream: all of a standard one, of a fast one those of lane events.
     pub log: Arc<Log>,
-    /// Records of the key stream, when there is one.
-    pub key_log: Option<Arc<Log>>,
+    /// The key stream, when there is one.
+    pub key_stream: Option<Arc<KeyStream>>,
+    /// Its groups, when it is a standard stream.
+    pub groups: Arc<Groups>,
     /// The lanes.
     pub lanes: LaneBook,
     /// Held while a lane is made or closed.
@@ -59,6 +70,23 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// Prunes what is older than the stream's retention. Answers whether anything went.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn collect(&self) -> anyhow::Result<bool> {
+        match self.broker.chain.records().stream.delivery_class {
+            DeliveryClass::Fast => self.broker.collect(),
+            DeliveryClass::Standard => self.groups.collect(),
+        }
+    }
+
+    /// Tells these lies from now on.
+    pub fn tell(&self, lies: Vec<Lie>, after: Option<u64>) {
+        self.broker.set_decoys(lies.contains(&Lie::InjectRecord));
+        self.liar.tell(lies, after);
+    }
+
     /// Challenges the holder of a grant.
     ///
     /// # Errors
@@ -139,6 +167,7 @@ impl Exchange {
     ) -> Result<(), Refusal> {
         let chain = &self.broker.chain;
         session.admit(&request.proof, chain.context(), state)?;
+        self.faults.check()?;
         chain.check()?;
         let (now, records, grant) = (chain.now_ms(), chain.records(), &session.admitted.grant);
         let no_stream = || Refusal::new(Code::StreamNotFound, "this session is of another stream");
@@ -166,7 +195,12 @@ impl Exchange {
         state: &mut SessionState,
     ) -> anyhow::Result<ServerMessage> {
         Ok(match self.perform(body, session, state).await? {
-            Ok(body) => ServerMessage::Response(Response { request_id, body }),
+            Ok(mut body) => {
+                if self.liar.is_armed(&session.admitted.grant.holder_signing_key.0) {
+                    self.liar.bend_answer(&mut body, &self.broker.keys);
+                }
+                ServerMessage::Response(Response { request_id, body })
+            }
             Err(refusal) => refusal.frame(request_id),
         })
     }
@@ -201,19 +235,17 @@ impl Exchange {
             RequestBody::CreateLane(body) => self.create_lane(&body, session).await?.map(ResponseBody::CreateLane),
             RequestBody::CloseLane(body) => self.close_lane(&body, session).await?.map(ResponseBody::CloseLane),
             RequestBody::ListLanes(body) => self.list_lanes(&body, session)?.map(ResponseBody::ListLanes),
-            RequestBody::BeginKeyBatch(_) | RequestBody::PutKeyBatchChunk(_) | RequestBody::CommitKeyBatch(_) => {
-                Err(Refusal::new(Code::InvalidKeyBatch, "an unencrypted stream has no key batches"))
-            }
-            RequestBody::CreateGroup(_)
+            body @ (RequestBody::BeginKeyBatch(_)
+            | RequestBody::PutKeyBatchChunk(_)
+            | RequestBody::CommitKeyBatch(_)) => self.about_keys(body, session).await?,
+            body @ (RequestBody::CreateGroup(_)
             | RequestBody::UpdateGroup(_)
             | RequestBody::DeleteGroup(_)
             | RequestBody::Ack(_)
             | RequestBody::Nack(_)
             | RequestBody::Extend(_)
             | RequestBody::Reject(_)
-            | RequestBody::Redrive(_) => {
-                Err(Refusal::new(Code::FastModeHasNoLeases, "a fast stream has no groups and no leases"))
-            }
+            | RequestBody::Redrive(_)) => self.about_groups(body, session).await?,
         })
     }
 }

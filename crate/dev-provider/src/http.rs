@@ -5,6 +5,7 @@
 //! POST /cbqs                                                 ClientFrame -> ServerFrameBatch; 400, 413 or 500
 //! GET  /cbqs, upgraded                                       a WebSocket: one frame in each binary message
 //! GET  /demo/info        POST /demo/grant                    JSON
+//! POST /demo/control/...                                     JSON, only with --control
 //! GET  anything else                                         a static page, when there are pages
 //! ```
 
@@ -25,6 +26,7 @@ use serde::Deserialize;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::chain::NodeFault;
+use crate::control;
 use crate::demo;
 use crate::exchange::Exchange;
 use crate::lanes::DemoLane;
@@ -41,13 +43,12 @@ pub struct Site {
     pub endpoint: String,
     /// Where its WebSocket is opened.
     pub web_socket: String,
-    /// The names of the lies that it tells.
-    pub lies: Vec<String>,
 }
 
-/// All routes of a site.
-pub fn router(site: Arc<Site>, pages: Option<&Path>) -> Router {
-    let router = Router::new()
+/// All routes of a site; with `control`, those that set faults and lies.
+pub fn router(site: Arc<Site>, pages: Option<&Path>, control: bool) -> Router {
+    let router = if control { control::routes() } else { Router::new() };
+    let router = router
         .route("/cbqs", post(exchange).get(upgrade))
         .route("/cbqs/broker-state", get(broker_state))
         .route("/demo/info", get(info))
@@ -108,6 +109,10 @@ async fn exchange(State(site): State<Arc<Site>>, body: Bytes) -> Response {
         Ok(frame) => frame,
         Err(error) => return (StatusCode::BAD_REQUEST, error.code()).into_response(),
     };
+    tokio::time::sleep(site.exchange.faults.delay()).await;
+    if site.exchange.faults.is_offline() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "offline").into_response();
+    }
     match site.exchange.answer(frame).await {
         Ok(bytes) => octets(bytes),
         Err(error) => {
@@ -121,6 +126,9 @@ async fn upgrade(State(site): State<Arc<Site>>, headers: HeaderMap, upgrade: Web
     // A page of another site must not speak through a visitor's browser: CORS does not cover WebSockets.
     if headers.get(header::ORIGIN).is_some_and(|origin| !is_loopback(origin)) {
         return (StatusCode::FORBIDDEN, "not from this origin").into_response();
+    }
+    if site.exchange.faults.is_offline() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "offline").into_response();
     }
     let upgrade = upgrade.max_message_size(MAX_WIRE_FRAME_BYTES).max_frame_size(MAX_WIRE_FRAME_BYTES);
     upgrade.on_upgrade(async move |socket| websocket::serve(&site.exchange, socket).await)

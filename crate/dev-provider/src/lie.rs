@@ -1,169 +1,156 @@
 //! Every lie that the provider tells on request, and the verdict that must catch it.
 //!
-//! Lies are told about whole batches, to holders who were served enough honest checkpoints before: a holder that comes
-//! back after catching one is lied to again at once.
+//! Lies are told to holders who were served enough honest frames before: a holder that comes back after catching one is
+//! lied to again at once. What is durable stays honest: only what is told is bent, and signed again.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::ValueEnum;
-use remuda_wire::checkpoint::CheckpointReceipt;
-use remuda_wire::preimage::keccak256;
-use remuda_wire::record::FastRecordId;
-use remuda_wire::request::VerificationMode;
-use remuda_wire::scope::LaneScope;
-use remuda_wire::{Bytes, Bytes32, ProviderEpoch};
+use remuda_wire::Bytes32;
 
-use crate::batch::Batch;
-use crate::broker::application_header;
-use crate::keys::{sign, DevKeys};
-use crate::store::StoredRecord;
+mod answer;
+mod fast;
+mod group;
+mod standard;
 
-/// A lie by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
-pub enum Lie {
-    /// One in-scope record of the batch is not delivered. Caught by `verify/lane-count`
-    /// (`verify/batch-incomplete` on `FullStream`).
-    WithholdRecord,
-    /// A record that was never committed is delivered. Caught by `verify/lane-count`. Needs a sequence of the batch that
-    /// is outside the scope, so the broker commits a record on the default lane in each batch.
-    InjectRecord,
-    /// A record is delivered under another lane of the scope. Caught by `verify/lane-count`.
-    RelabelLane,
-    /// The proof of a lane outside the scope is added. Caught by `protocol/coverage-extraneous`.
-    ExtraLane,
-    /// A checkpoint names a predecessor that is not the last one, and is validly signed. Caught by
-    /// `verify/checkpoint-predecessor`.
-    UnlinkedReceipt,
-    /// A checkpoint is signed by a key that is not the stream's. Caught by `verify/signature`.
-    WrongKey,
-    /// Records and checkpoints of the next epoch come without its transition, also after a restart. Caught by
-    /// `protocol/epoch-without-transition`.
-    VoidWithoutTransition,
+pub use fast::Told;
+
+/// Where a lie is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// On a subscription of a fast stream.
+    Fast,
+    /// On a replay of a standard stream.
+    Replay,
+    /// On a subscription of a consumer group.
+    Group,
+    /// In the anchor of a `CursorTooOld`.
+    Floor,
+    /// In the answer to a request.
+    Answer,
 }
 
-impl Lie {
-    /// The code that a `ScopedProofs` subscription must report.
-    pub const fn verdict(self) -> &'static str {
-        match self {
-            Self::WithholdRecord | Self::InjectRecord | Self::RelabelLane => "verify/lane-count",
-            Self::ExtraLane => "protocol/coverage-extraneous",
-            Self::UnlinkedReceipt => "verify/checkpoint-predecessor",
-            Self::WrongKey => "verify/signature",
-            Self::VoidWithoutTransition => "protocol/epoch-without-transition",
+macro_rules! lies {
+    ($($(#[doc = $doc:literal])+ $name:ident, $part:ident, $verdict:literal;)+) => {
+        /// A lie by name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
+        pub enum Lie { $($(#[doc = $doc])+ $name,)+ }
+
+        impl Lie {
+            /// Where it is met.
+            pub const fn part(self) -> Part {
+                match self { $(Self::$name => Part::$part,)+ }
+            }
+
+            /// The code that whoever verifies everything must report.
+            pub const fn verdict(self) -> &'static str {
+                match self { $(Self::$name => $verdict,)+ }
+            }
         }
-    }
+    };
 }
 
-/// One record as it will be delivered.
-#[derive(Clone, Debug)]
-pub struct Told {
-    /// Its id.
-    pub id: FastRecordId,
-    /// Header and payload.
-    pub record: StoredRecord,
+lies! {
+    /// One in-scope record of the batch is not delivered; on `FullStream` that is `verify/batch-incomplete`.
+    WithholdRecord, Fast, "verify/lane-count";
+    /// A record that was never committed is delivered. Needs a sequence of the batch that is outside the scope, so the
+    /// broker commits a record on the default lane in each batch.
+    InjectRecord, Fast, "verify/lane-count";
+    /// A record is delivered under another lane of the scope.
+    RelabelLane, Fast, "verify/lane-count";
+    /// The proof of a lane outside the scope is added.
+    ExtraLane, Fast, "protocol/coverage-extraneous";
+    /// A checkpoint names a predecessor that is not the last one, and is validly signed.
+    UnlinkedReceipt, Fast, "verify/checkpoint-predecessor";
+    /// A checkpoint is signed by a key that is not the stream's.
+    WrongKey, Fast, "verify/signature";
+    /// Records and checkpoints of the next epoch come without its transition, also after a restart.
+    VoidWithoutTransition, Fast, "protocol/epoch-without-transition";
+    /// A receipt names a global predecessor that is not the last receipt.
+    BreakGlobalChain, Replay, "verify/global-chain";
+    /// A receipt names a predecessor in its lane that is not the lane's last receipt.
+    BreakLaneChain, Replay, "verify/lane-chain";
+    /// A record of the scope is left out of a replay.
+    WithholdReceipt, Replay, "verify/global-chain";
+    /// An append receipt is signed by a key that is not the stream's.
+    ForgeReceiptKey, Replay, "verify/signature";
+    /// A lease has an id that does not derive from its cycle.
+    ForgeLease, Group, "verify/derived-id";
+    /// A group receipt names a predecessor that is not the group's tail.
+    ForkGroup, Group, "verify/group-chain";
+    /// A lease is for a key that is not the consumer's.
+    ForeignHolder, Group, "verify/holder";
+    /// A lease counts an attempt that was never made.
+    SkipAttempt, Group, "verify/delivery-lifecycle";
+    /// A cycle has the queue position of another.
+    ReuseQueuePosition, Group, "verify/queue-sequence";
+    /// A floor is signed below one that was signed before.
+    RegressFloor, Floor, "evidence/floor-regression";
+    /// A position is refused although no floor is above it.
+    UnjustifiedFloor, Floor, "verify/unjustified-refusal";
+    /// A position is refused with the anchor of another lane.
+    WrongAnchor, Floor, "verify/anchor-scope";
+    /// The receipt of an append is of another payload.
+    ForgeAppendReceipt, Answer, "verify/result-binding";
+    /// A lane is created under an id that does not derive from its nonce.
+    ForgeLaneId, Answer, "verify/derived-id";
+    /// The receipt of a key batch commits other envelopes.
+    ForgeKeyReceipt, Answer, "verify/envelope-root";
 }
 
 /// Which lies are told, and to whom.
 #[derive(Debug, Default)]
-pub struct Liar {
+pub struct Liar(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
     lies: Vec<Lie>,
     after: u64,
-    honest: Mutex<HashMap<Bytes32, u64>>,
+    honest: HashMap<Bytes32, u64>,
+    /// The first floor that was told.
+    floor: Option<u64>,
 }
 
 impl Liar {
-    /// Tells `lies` to each holder after `after` honest checkpoints.
+    /// Tells `lies` to each holder after `after` honest frames of the kind that they are about.
     pub fn new(lies: Vec<Lie>, after: u64) -> Self {
-        Self { lies, after, honest: Mutex::default() }
+        Self(Mutex::new(State { lies, after, ..State::default() }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells these from now on, and no others. Without `after` it stays as it is.
+    pub fn tell(&self, lies: Vec<Lie>, after: Option<u64>) {
+        let mut state = self.state();
+        state.after = after.unwrap_or(state.after);
+        (state.lies, state.honest) = (lies, HashMap::new());
+    }
+
+    /// What it tells.
+    pub fn lies(&self) -> Vec<Lie> {
+        self.state().lies.clone()
     }
 
     /// True when `lie` is one of ours.
     pub fn tells(&self, lie: Lie) -> bool {
-        self.lies.contains(&lie)
+        self.state().lies.contains(&lie)
     }
 
-    /// True when `holder` has had its honest checkpoints.
+    /// True when `holder` has had its honest frames.
     pub fn is_armed(&self, holder: &Bytes32) -> bool {
-        if self.lies.is_empty() {
-            return false;
-        }
-        let honest = self.honest.lock().unwrap_or_else(PoisonError::into_inner);
-        honest.get(holder).copied().unwrap_or(0) >= self.after
+        let state = self.state();
+        !state.lies.is_empty() && state.honest.get(holder).copied().unwrap_or(0) >= state.after
     }
 
-    /// Counts a checkpoint that `holder` was served.
+    /// Counts a frame that `holder` was served.
     pub fn count(&self, holder: &Bytes32) {
-        if !self.lies.is_empty() {
-            let mut honest = self.honest.lock().unwrap_or_else(PoisonError::into_inner);
-            let served = honest.entry(*holder).or_default();
+        let mut state = self.state();
+        if !state.lies.is_empty() {
+            let served = state.honest.entry(*holder).or_default();
             *served = served.saturating_add(1);
         }
-    }
-
-    /// Bends what a subscription of this scope is told of a batch.
-    ///
-    /// # Errors
-    /// Never for the short payloads that it makes.
-    pub fn bend_records(&self, batch: &Batch, scope: &LaneScope, told: &mut Vec<Told>) -> anyhow::Result<()> {
-        for lie in &self.lies {
-            match lie {
-                Lie::WithholdRecord if !told.is_empty() => {
-                    told.remove(0);
-                }
-                Lie::InjectRecord => inject(batch, scope, told)?,
-                Lie::RelabelLane => relabel(scope, told),
-                Lie::VoidWithoutTransition => told.iter_mut().for_each(|told| told.id.broker_epoch += 1),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// The lanes to prove: those of the scope, and maybe one more.
-    pub fn bend_lanes(&self, batch: &Batch, mode: VerificationMode, lanes: &mut Vec<Bytes32>) {
-        if mode != VerificationMode::None && self.tells(Lie::ExtraLane) {
-            let outside = batch.records.iter().map(|record| record.header.lane_id).find(|lane| !lanes.contains(lane));
-            // A lane of the batch if there is one outside; any other key is a genuine absence.
-            lanes.push(outside.unwrap_or_else(|| keccak256(&batch.digest.0)));
-            lanes.sort_unstable();
-        }
-    }
-
-    /// Bends a checkpoint, and signs it again.
-    pub fn bend_receipt(&self, receipt: &mut CheckpointReceipt, keys: &DevKeys) {
-        if self.tells(Lie::UnlinkedReceipt) {
-            receipt.previous_checkpoint = keccak256(&receipt.previous_checkpoint.0);
-        }
-        if self.tells(Lie::VoidWithoutTransition) {
-            receipt.broker_epoch += 1;
-        }
-        let key = if self.tells(Lie::WrongKey) { &keys.stranger } else { &keys.provider };
-        receipt.signature = sign(key, receipt);
-    }
-}
-
-/// A record at a sequence that the subscription does not see.
-fn inject(batch: &Batch, scope: &LaneScope, told: &mut Vec<Told>) -> anyhow::Result<()> {
-    let receipt = &batch.receipt;
-    let mut hidden = (receipt.first_sequence..=receipt.last_sequence)
-        .filter(|sequence| told.binary_search_by_key(sequence, |told| told.id.sequence).is_err());
-    let lane = scope.lanes().and_then(|lanes| lanes.first().copied());
-    let (Some(sequence), Some(lane)) = (hidden.next(), lane) else { return Ok(()) };
-    let record = StoredRecord {
-        header: application_header(&receipt.stream_id, &lane, &keccak256(&batch.digest.0), receipt.committed_at_ms),
-        payload: Bytes::new(b"{\"text\":\"never committed\"}".to_vec())?,
-    };
-    let id = FastRecordId { provider_epoch: ProviderEpoch, broker_epoch: receipt.broker_epoch, sequence };
-    told.push(Told { id, record });
-    told.sort_unstable_by_key(|told| told.id.sequence);
-    Ok(())
-}
-
-fn relabel(scope: &LaneScope, told: &mut [Told]) {
-    let Some(first) = told.first_mut() else { return };
-    let other = scope.lanes().and_then(|lanes| lanes.iter().find(|lane| **lane != first.record.header.lane_id));
-    if let Some(other) = other {
-        first.record.header.lane_id = *other;
     }
 }

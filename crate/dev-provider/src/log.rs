@@ -25,8 +25,10 @@ use crate::signal::Signal;
 use crate::store::{Store, StoredRecord};
 
 mod append;
+mod retention;
 
 pub use append::appended_record;
+pub use retention::cursor_too_old;
 
 pub(crate) const LOG: TableDefinition<'_, (u8, u64), &[u8]> = TableDefinition::new("log");
 pub(crate) const LANES: TableDefinition<'_, (u8, &[u8; 32], u64), ()> = TableDefinition::new("log-lanes");
@@ -120,6 +122,7 @@ impl Log {
             transaction.open_table(LANES)?;
             transaction.open_table(STATE)?;
             transaction.open_table(TAILS)?;
+            retention::create_tables(transaction)?;
             append::create_tables(transaction)
         })?;
         Ok(Self { of, stream_id, store, chain, keys, signal })
@@ -212,11 +215,11 @@ impl Log {
         Ok(receipt)
     }
 
-    /// The last receipt of a lane.
-    pub(crate) fn lane_tail_in(&self, transaction: &WriteTransaction, lane: &Bytes32) -> anyhow::Result<Bytes32> {
-        let tails = transaction.open_table(TAILS)?;
-        let tail = tails.get((self.of.number(), &lane.0))?.map(|tail| Bytes32(*tail.value()));
-        Ok(tail.unwrap_or_else(|| lane_receipt_genesis(self.chain.context(), &self.stream_id, lane)))
+    /// When a record that is still there was committed.
+    pub(crate) fn committed_at_in(&self, transaction: &WriteTransaction, sequence: u64) -> anyhow::Result<Option<u64>> {
+        let log = transaction.open_table(LOG)?;
+        let row = log.get((self.of.number(), sequence))?;
+        Ok(row.map(|row| LogRecord::from_bytes(row.value())).transpose()?.map(|record| record.receipt.committed_at_ms))
     }
 
     /// One record.

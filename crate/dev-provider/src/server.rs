@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::serve::ListenerExt;
-use clap::ValueEnum;
 use remuda_wire::{Bytes32, Canonical};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -15,7 +14,10 @@ use crate::backend::Backend;
 use crate::broker::Broker;
 use crate::chain::{stream_config, Chain, Genesis};
 use crate::exchange::Exchange;
+use crate::fault::Faults;
+use crate::groups::Groups;
 use crate::http::{router, Site};
+use crate::key_stream::KeyStream;
 use crate::keys::{random32, DevKeys};
 use crate::lane_book::LaneBook;
 use crate::lanes::demo_lanes;
@@ -45,11 +47,13 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
     let broker = Arc::clone(&site.exchange.broker);
     tokio::spawn(Arc::clone(&broker).run());
     tokio::spawn(advance(Arc::clone(&broker.chain), settings.block_ms));
+    tokio::spawn(collect(Arc::clone(&site), closing.clone()));
     if settings.writer > 0 {
-        tokio::spawn(writer::run(Arc::clone(&broker), site.lanes.clone(), settings.writer));
+        anyhow::ensure!(!settings.encrypted, "the writer has no key for an encrypted stream");
+        tokio::spawn(writer::run(Arc::clone(&site), settings.writer));
     }
     let backend = Backend::new(settings.backend, closing.clone());
-    let routes = router(site, settings.pages.as_deref()).merge(backend.routes());
+    let routes = router(site, settings.pages.as_deref(), settings.control).merge(backend.routes());
     let listener = listener.tap_io(|stream| {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "no TCP_NODELAY");
@@ -85,7 +89,10 @@ pub fn site(
     let seed = Bytes32::from_bytes(&store.meta_or("seed", || Ok(random32()?.to_bytes()))?)?;
     let keys = Arc::new(DevKeys::from_seed(seed));
     let class = settings.class.delivery();
-    let config = stream_config(class, settings.batch_ms, settings.batch_records);
+    let mut config = stream_config(class, settings.batch_ms, settings.batch_records);
+    config.retention_ms = settings.retention_ms.unwrap_or(config.retention_ms);
+    config.retained_bytes_limit = settings.retained_bytes.unwrap_or(config.retained_bytes_limit);
+    config.max_lanes = settings.max_lanes.unwrap_or(config.max_lanes);
     let genesis = Genesis { config, class, encrypted: settings.encrypted };
     // A chain record can only hold an https endpoint; what is dialled in development is the same address without TLS.
     let chain = Chain::open(Arc::clone(&store), &keys, &format!("https://{address}/cbqs"), &genesis, clock)?;
@@ -98,15 +105,22 @@ pub fn site(
         Log::open(of, stream_id, store, chain, keys, signal.clone()).map(Arc::new)
     };
     let key_stream = chain.records().key_stream.as_ref().map(|stream| stream.stream_id);
-    let (main, key) = (log(LogOf::Main, stream_id)?, key_stream.map(|id| log(LogOf::Key, id)).transpose()?);
+    let main = log(LogOf::Main, stream_id)?;
+    let key_stream = match key_stream {
+        Some(id) => Some(Arc::new(KeyStream::open(log(LogOf::Key, id)?, stream_id)?)),
+        None => None,
+    };
     let decoys = settings.lies.contains(&Lie::InjectRecord);
     let broker = Broker::open(store, chain, keys, decoys)?;
     let exchange = Exchange {
         broker,
         liar: Liar::new(settings.lies.clone(), settings.lie_after),
+        append_window: std::sync::Mutex::default(),
+        faults: Faults::default(),
         sessions: Sessions::default(),
+        groups: Arc::new(Groups::open(Arc::clone(&main))?),
         log: main,
-        key_log: key,
+        key_stream,
         lanes: book,
         lane_changes: tokio::sync::Mutex::default(),
         signal,
@@ -114,9 +128,26 @@ pub fn site(
         session_ms: settings.session_ms,
         closing,
     };
-    let lies = settings.lies.iter().filter_map(|lie| Some(lie.to_possible_value()?.get_name().to_owned())).collect();
     let (endpoint, web_socket) = (format!("http://{address}/cbqs"), format!("ws://{address}/cbqs"));
-    Ok(Site { exchange, lanes, endpoint, web_socket, lies })
+    Ok(Site { exchange, lanes, endpoint, web_socket })
+}
+
+/// Prunes ten times in the retention of the stream, at most each tenth of a second.
+async fn collect(site: Arc<Site>, mut closing: watch::Receiver<bool>) {
+    loop {
+        let retention_ms = site.exchange.broker.chain.records().stream.config.retention_ms;
+        let pause = Duration::from_millis((retention_ms / 10).clamp(100, 60_000));
+        tokio::select! {
+            _ = closing.changed() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+        let collecting = Arc::clone(&site);
+        match tokio::task::spawn_blocking(move || collecting.exchange.collect()).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::error!(%error, "nothing is pruned"),
+            Err(error) => tracing::error!(%error, "nothing is pruned"),
+        }
+    }
 }
 
 async fn advance(chain: Arc<Chain>, block_ms: u64) {

@@ -9,7 +9,7 @@ use remuda_wire::{Bytes32, Signed};
 
 use crate::grant::{check_context, AdmittedGrant, MAX_CLOCK_SKEW_MS};
 use crate::refusal::{Code, Refusal};
-use crate::subscription::Subscription;
+use crate::subscription::{GroupCursors, Subscription};
 
 /// How long a challenge can be answered.
 pub const CHALLENGE_MS: u64 = 30_000;
@@ -55,6 +55,8 @@ pub struct SessionState {
     pub counter: u64,
     /// Open subscriptions, in the order of their opening.
     pub subscriptions: Vec<Subscription>,
+    /// Which updates of the groups that they follow come next.
+    pub group_cursors: GroupCursors,
     /// Whose turn is next.
     pub turn: usize,
     /// A second, and the payload bytes appended in it.

@@ -28,6 +28,33 @@ impl Class {
     }
 }
 
+impl Default for Settings {
+    /// What the command line says when it says nothing, in memory or the working directory.
+    fn default() -> Self {
+        Self {
+            data: PathBuf::new(),
+            listen: ([127, 0, 0, 1], 8339).into(),
+            writer: 0,
+            lanes: 8,
+            pages: None,
+            lies: Vec::new(),
+            lie_after: 3,
+            poll_ms: 20_000,
+            block_ms: 10_000,
+            class: Class::Fast,
+            encrypted: false,
+            batch_ms: 100,
+            batch_records: 1024,
+            retention_ms: None,
+            retained_bytes: None,
+            max_lanes: None,
+            control: false,
+            backend: BackendSettings::default(),
+            session_ms: 3_600_000,
+        }
+    }
+}
+
 /// Arguments of `serve`.
 #[derive(Clone, Debug, Args)]
 pub struct Settings {
@@ -70,6 +97,18 @@ pub struct Settings {
     /// `fast_batch_max_records` of the stream, fixed when it is created.
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub batch_records: u32,
+    /// `retention_ms` of the stream, fixed when it is created; a class has its default.
+    #[arg(long)]
+    pub retention_ms: Option<u64>,
+    /// `retained_bytes_limit` of the stream, fixed when it is created.
+    #[arg(long)]
+    pub retained_bytes: Option<u64>,
+    /// `max_lanes` of the stream, fixed when it is created.
+    #[arg(long)]
+    pub max_lanes: Option<u32>,
+    /// Faults and lies can be set at run time: `POST /demo/control/...`.
+    #[arg(long)]
+    pub control: bool,
     /// Longest life of a session, in milliseconds.
     #[arg(long, default_value_t = 3_600_000)]
     pub session_ms: u64,

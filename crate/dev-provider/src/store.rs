@@ -19,6 +19,7 @@ use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::{bound, Bytes, Canonical, Reader, Writer};
 
 use crate::chain::Chain;
+use crate::floor;
 use crate::refusal::Refusal;
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
@@ -95,6 +96,7 @@ impl Store {
         transaction.open_table(CHECKPOINTS)?;
         transaction.open_table(TRANSITIONS)?;
         Chain::create_tables(&transaction)?;
+        floor::create_tables(&transaction)?;
         transaction.commit()?;
         Ok(Self { database })
     }
@@ -135,6 +137,25 @@ impl Store {
     /// Keeps a named value within a transaction.
     pub(crate) fn put_meta_in(transaction: &WriteTransaction, name: &str, value: &[u8]) -> anyhow::Result<()> {
         transaction.open_table(META)?.insert(name, value)?;
+        Ok(())
+    }
+
+    /// A named value within a transaction.
+    pub(crate) fn meta_in(transaction: &WriteTransaction, name: &str) -> anyhow::Result<Option<Vec<u8>>> {
+        let table = transaction.open_table(META)?;
+        let value = table.get(name)?.map(|value| value.value().to_vec());
+        Ok(value)
+    }
+
+    /// Removes the records up to the end of `last`, and every checkpoint of its epoch before it.
+    pub(crate) fn prune_batches_in(
+        transaction: &WriteTransaction,
+        epoch: u64,
+        last: &CheckpointReceipt,
+    ) -> anyhow::Result<()> {
+        let end = (epoch, last.last_sequence);
+        transaction.open_table(RECORDS)?.retain_in((epoch, 0)..=end, |_, _| false)?;
+        transaction.open_table(CHECKPOINTS)?.retain_in((epoch, 0)..end, |_, _| false)?;
         Ok(())
     }
 

@@ -1,16 +1,22 @@
 //! One open subscription (§13): what it is owed next, computed before anything moves.
 
+use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::frame::ServerMessage;
 use remuda_wire::request::Credit;
 use remuda_wire::Bytes32;
 
 use crate::exchange::Exchange;
+use crate::groups::GroupId;
+use crate::keys::DevKeys;
+use crate::lie::{Liar, Lie};
 use crate::outbox::Outbox;
 
 mod fast;
+mod group;
 mod replay;
 
 pub use fast::{Cursor, Fast};
+pub use group::{Group, GroupCursors};
 pub use replay::Replay;
 
 /// The credit that is left.
@@ -41,6 +47,8 @@ pub enum Source {
     Fast(Fast),
     /// Records of a standard stream.
     Replay(Replay),
+    /// Leases or dead letters of a group.
+    Group(Group),
 }
 
 /// One open subscription.
@@ -57,6 +65,7 @@ pub struct Subscription {
 enum Then {
     Fast(fast::Then),
     Replay(replay::Then),
+    Group(group::Then),
     /// The subscription is over: its frame said so.
     End,
 }
@@ -89,6 +98,16 @@ impl Subscription {
         &self.id
     }
 
+    /// True when it follows this group.
+    pub fn follows(&self, group: &GroupId) -> bool {
+        matches!(&self.source, Source::Group(it) if it.group() == group)
+    }
+
+    /// True while updates that opening it owes are still to be sent.
+    pub fn has_follow_ons(&self, cursors: &GroupCursors) -> bool {
+        matches!(&self.source, Source::Group(it) if it.has_follow_ons(cursors))
+    }
+
     /// Adds credit.
     pub const fn grant_credit(&mut self, credit: &Credit) {
         self.window.records = self.window.records.saturating_add(credit.records);
@@ -110,18 +129,50 @@ impl Subscription {
     ///
     /// # Errors
     /// When the store fails.
-    pub fn owed(&mut self, exchange: &Exchange, _outbox: &Outbox) -> anyhow::Result<Option<Owed>> {
+    pub fn owed(
+        &mut self,
+        exchange: &Exchange,
+        cursors: &GroupCursors,
+        outbox: &Outbox,
+    ) -> anyhow::Result<Option<Owed>> {
         match &mut self.source {
             Source::Fast(fast) => fast.owed((&self.id, &self.holder), self.window, &exchange.broker, &exchange.liar),
-            Source::Replay(replay) => replay.owed(&self.id, self.window),
+            Source::Replay(replay) => {
+                let withhold = exchange.liar.tells(Lie::WithholdReceipt) && exchange.liar.is_armed(&self.holder);
+                let owed = replay.owed(&self.id, self.window, withhold)?;
+                Ok(owed.map(|owed| self.told(owed, exchange, Liar::bend_replay)))
+            }
+            Source::Group(group) => {
+                let owed = group.owed(&self.id, self.window, cursors, outbox)?;
+                Ok(owed.map(|owed| self.told(owed, exchange, Liar::bend_lease)))
+            }
         }
     }
 
+    /// What is owed, bent for a holder that is lied to.
+    fn told(&self, mut owed: Owed, exchange: &Exchange, bend: fn(&Liar, &mut RecordDelivery, &DevKeys)) -> Owed {
+        if let ServerMessage::Delivery(delivery) = &mut owed.message {
+            if exchange.liar.is_armed(&self.holder) {
+                bend(&exchange.liar, delivery, &exchange.broker.keys);
+            }
+        }
+        owed
+    }
+
     /// Moves past a frame that is on its way.
-    pub fn sent(&mut self, owed: &Owed, exchange: &Exchange) -> Life {
+    pub fn sent(&mut self, owed: &Owed, exchange: &Exchange, cursors: &mut GroupCursors) -> Life {
         match (owed.then, &mut self.source) {
             (Then::Fast(then), Source::Fast(fast)) => fast.sent(then, &self.holder, &mut self.window, &exchange.liar),
-            (Then::Replay(then), Source::Replay(replay)) => replay.sent(then, &mut self.window),
+            (Then::Replay(then), Source::Replay(replay)) => {
+                exchange.liar.count(&self.holder);
+                replay.sent(then, &mut self.window);
+            }
+            (Then::Group(then), Source::Group(group)) => {
+                if matches!(owed.message, ServerMessage::Delivery(_)) {
+                    exchange.liar.count(&self.holder);
+                }
+                group.sent(then, &mut self.window, cursors);
+            }
             _ => return Life::Ended,
         }
         Life::Open

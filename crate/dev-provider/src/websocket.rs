@@ -37,7 +37,10 @@ async fn converse(exchange: &Exchange, socket: &mut WebSocket) -> anyhow::Result
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
                 Some(Ok(Message::Text(_))) => return Ok(Some((close_code::UNSUPPORTED, "binary messages only"))),
                 Some(Ok(Message::Binary(bytes))) => match ClientFrame::from_bytes(&bytes) {
-                    Ok(frame) => connection.receive(frame).await?,
+                    Ok(frame) => {
+                        tokio::time::sleep(exchange.faults.delay()).await;
+                        connection.receive(frame).await?
+                    }
                     Err(error) => return Ok(Some((close_code::PROTOCOL, error.code()))),
                 },
             },

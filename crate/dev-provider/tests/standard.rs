@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::standard::{answered, replay_request, sequence_of, Replayed};
+use common::standard::{answered, append, append_request as body, replay_request, sequence_of, Replayed};
 use common::{batches, error_code, fresh_directory, holder, records, Provider, Session, Subscriber};
 use remuda_verify::fast::{FastState, Verification};
 use remuda_verify::response::AnsweredResult;
@@ -20,27 +20,13 @@ use remuda_wire::Bytes32;
 
 const STANDARD: [&str; 2] = ["--class", "standard"];
 
-fn now_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
-    u64::try_from(since.as_millis()).expect("this millennium")
-}
-
-fn body(session: &Session, lane: Bytes32, text: &str) -> AppendRequest {
-    AppendRequest { client_created_at_ms: now_ms(), ..session.append_body(lane, text) }
-}
-
-fn append(session: &mut Session, lane: Bytes32, text: &str) -> u64 {
-    let body = RequestBody::Append(body(session, lane, text));
-    sequence_of(&answered(session, body).expect("accepted"))
-}
-
 #[test]
 fn records_are_replayed_along_their_chains_over_both_transports() {
     let provider = Provider::start(&fresh_directory("standard"), &STANDARD);
     let mut writer = Session::open(&provider, 9);
     let lanes = writer.stream.lanes.clone();
-    for number in 0..12 {
-        assert_eq!(append(&mut writer, lanes[number % 3], &format!("record {number}")), number as u64);
+    for (number, sequence) in (0..12usize).zip(0..) {
+        assert_eq!(append(&mut writer, lanes[number % 3], &format!("record {number}")), sequence);
     }
     for mut session in [Session::open(&provider, 1), Session::open_socket(&provider, 2)] {
         let mut all = Replayed::open(&mut session, keccak256(b"all"), LaneScope::Any);

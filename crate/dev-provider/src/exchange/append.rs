@@ -1,6 +1,6 @@
 //! `Append` (§10): answered provisionally on a fast stream, with the durable watermark; durably on a standard one.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use remuda_wire::chain::{DeliveryClass, Purpose};
 use remuda_wire::grant::Verb;
@@ -13,6 +13,7 @@ use super::Exchange;
 use crate::log::appended_record;
 use crate::refusal::{Code, Refusal};
 use crate::session::{Session, SessionState};
+use crate::store::StoredRecord;
 
 impl Exchange {
     /// The outer error is ours, the inner one the client's.
@@ -23,9 +24,8 @@ impl Exchange {
         state: &mut SessionState,
     ) -> anyhow::Result<Result<AppendResult, Refusal>> {
         let bytes = u64::try_from(body.payload.len())?;
-        let admitted = self
-            .check_append(&body, session)
-            .and_then(|class| spend_rate(session, state, self.broker.chain.now_ms(), bytes).map(|()| class));
+        let admitted =
+            self.check_append(&body, session).and_then(|class| self.spend_rate(session, state, bytes).map(|()| class));
         match admitted {
             Ok(DeliveryClass::Fast) => self.append_fast(body).await,
             Ok(DeliveryClass::Standard) => {
@@ -45,6 +45,27 @@ impl Exchange {
         Ok(appended.map_err(|_| Refusal::new(Code::Backpressure, "the provider is closing")).map(|(id, watermark)| {
             AppendResult { record_id: RecordId::Fast(id), append_receipt: None, durable_watermark: Some(watermark) }
         }))
+    }
+
+    /// Takes a record of the provider's own writer.
+    ///
+    /// # Errors
+    /// When the provider is closing, or its store fails.
+    pub async fn write(&self, record: StoredRecord) -> anyhow::Result<()> {
+        anyhow::ensure!(!*self.closing.borrow(), "the provider is closing");
+        match self.broker.chain.records().stream.delivery_class {
+            DeliveryClass::Fast => {
+                let appended = self.broker.append(record).await;
+                appended.map(drop).map_err(|_| anyhow::anyhow!("the broker is closed"))
+            }
+            DeliveryClass::Standard => {
+                let log = Arc::clone(&self.log);
+                let append = move || log.store.write(|transaction| log.append_in(transaction, record).map(drop));
+                self.broker.chain.clock().write(append).await?;
+                self.signal.raise();
+                Ok(())
+            }
+        }
     }
 
     fn check_append(&self, body: &AppendRequest, session: &Session) -> Result<DeliveryClass, Refusal> {
@@ -74,16 +95,30 @@ impl Exchange {
         }
         Ok(stream.delivery_class)
     }
+
+    /// The grant's bytes per second of this session and the stream's of all, by whole seconds.
+    fn spend_rate(&self, session: &Session, state: &mut SessionState, bytes: u64) -> Result<(), Refusal> {
+        let second = self.broker.chain.now_ms() / 1_000;
+        let limit = self.broker.chain.records().stream.config.max_append_bytes_per_sec;
+        let mut of_stream = self.append_window.lock().unwrap_or_else(PoisonError::into_inner);
+        let total = spent(*of_stream, second).saturating_add(bytes);
+        if total > limit {
+            return Err(Refusal::new(Code::RateLimited, "the stream's append rate is used up for this second"));
+        }
+        let of_session = spent(state.append_window, second).saturating_add(bytes);
+        if of_session > session.admitted.grant.max_append_bytes_per_sec {
+            return Err(Refusal::new(Code::RateLimited, "the grant's append rate is used up for this second"));
+        }
+        *of_stream = (second, total);
+        state.append_window = (second, of_session);
+        Ok(())
+    }
 }
 
-/// The grant's bytes per second, by whole seconds of this session.
-fn spend_rate(session: &Session, state: &mut SessionState, now_ms: u64, bytes: u64) -> Result<(), Refusal> {
-    let (second, spent) = (now_ms / 1_000, state.append_window.1);
-    let spent = if state.append_window.0 == second { spent } else { 0 };
-    let total = spent.saturating_add(bytes);
-    if total > session.admitted.grant.max_append_bytes_per_sec {
-        return Err(Refusal::new(Code::RateLimited, "the grant's append rate is used up for this second"));
+const fn spent(window: (u64, u64), second: u64) -> u64 {
+    if window.0 == second {
+        window.1
+    } else {
+        0
     }
-    state.append_window = (second, total);
-    Ok(())
 }

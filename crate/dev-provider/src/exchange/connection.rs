@@ -27,6 +27,8 @@ pub struct Connection<'a> {
     turn: usize,
     /// A connection without a session ends then.
     idle_until_ms: u64,
+    /// When this changes, it is cut.
+    cuts: u64,
     wait: Wait,
 }
 
@@ -34,7 +36,14 @@ impl<'a> Connection<'a> {
     /// A connection that nothing was said on.
     pub fn new(exchange: &'a Exchange) -> Self {
         let idle_until_ms = exchange.broker.chain.now_ms().saturating_add(CHALLENGE_MS);
-        Self { exchange, sessions: Vec::new(), turn: 0, idle_until_ms, wait: Wait::new(exchange) }
+        Self {
+            exchange,
+            sessions: Vec::new(),
+            turn: 0,
+            idle_until_ms,
+            cuts: exchange.faults.cuts(),
+            wait: Wait::new(exchange),
+        }
     }
 
     /// Takes one frame; answers with the frames to send, in order.
@@ -80,11 +89,14 @@ impl<'a> Connection<'a> {
     /// When the store fails.
     pub async fn ready(&mut self) -> anyhow::Result<Vec<Vec<u8>>> {
         loop {
-            let closing = self.wait.mark();
+            let closing = self.wait.mark() || self.exchange.faults.cuts() != self.cuts;
+            if closing {
+                return Ok(Vec::new());
+            }
             let now = self.exchange.broker.chain.now_ms();
             let frames = self.take_round(now)?;
             let idle = self.sessions.is_empty() && now >= self.idle_until_ms;
-            if !frames.is_empty() || closing || idle {
+            if !frames.is_empty() || idle {
                 return Ok(frames);
             }
             let until = self.sessions.iter().map(|session| session.expires_at_ms.saturating_add(1)).min();

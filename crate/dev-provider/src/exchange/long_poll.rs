@@ -36,6 +36,14 @@ impl Exchange {
         let Ok(mut state) = session.state.try_lock() else {
             return refused(Refusal::new(Code::LongPollBusy, "a request of this session is in flight"));
         };
+        // Before it is authenticated: what waits to be drained is no more than one request's (§13.2).
+        let undrained = |state: &SessionState| {
+            state.subscriptions.iter().any(|subscription| subscription.has_follow_ons(&state.group_cursors))
+        };
+        if matches!(request.body, RequestBody::OpenSubscription(_)) && undrained(&state) {
+            let message = "updates of an earlier subscription are still to be polled";
+            return refused(Refusal::new(Code::ControlBacklogExceeded, message));
+        }
         if let Err(refusal) = self.admit(&session, &request, &mut state) {
             return refused(refusal);
         }

@@ -17,7 +17,7 @@ use remuda_wire::{Bytes32, Canonical, ProviderEpoch, Signature, Signed};
 use super::Exchange;
 use crate::epoch::Head;
 use crate::keys::sign;
-use crate::log::Log;
+use crate::log::{cursor_too_old, Log};
 use crate::refusal::{Code, Refusal};
 use crate::session::{Session, SessionState};
 use crate::subscription::{Cursor, Fast, Replay, Source, Subscription};
@@ -37,9 +37,11 @@ impl Exchange {
         }
         let source = match &body.source {
             SubscriptionSource::Fast(source) => self.open_fast(source, body.verification, &session.admitted.grant)?,
-            SubscriptionSource::StandardReplay(source) => self.open_replay(&body.stream_id, source)?,
+            SubscriptionSource::StandardReplay(source) => {
+                self.open_replay(&body.stream_id, source, &session.admitted.grant.holder_signing_key.0)?
+            }
             SubscriptionSource::StandardGroup(_) | SubscriptionSource::DeadLetters(_) => {
-                Err(Refusal::new(Code::GroupNotFound, "no such group"))
+                self.open_group(body, session, state)?
             }
         };
         let source = match source {
@@ -70,15 +72,27 @@ impl Exchange {
         &self,
         stream_id: &Bytes32,
         source: &StandardReplaySource,
+        holder: &Bytes32,
     ) -> anyhow::Result<Result<Source, Refusal>> {
         let log = self.log_of(stream_id);
         let next_sequence = source.after.map_or(0, |id| id.sequence.saturating_add(1));
+        let floor = if self.liar.refuses_all(holder) {
+            Some(log.floor()?)
+        } else {
+            log.floor_above(&source.scope, next_sequence)?
+        };
+        if let Some(mut anchor) = floor {
+            if self.liar.is_armed(holder) {
+                self.liar.bend_anchor(&mut anchor, &self.broker);
+            }
+            return Ok(Err(cursor_too_old(&anchor)));
+        }
         Ok(Ok(Source::Replay(Replay::new(log, source.scope.clone(), next_sequence))))
     }
 
     /// The log of one of our streams.
     fn log_of(&self, stream_id: &Bytes32) -> Arc<Log> {
-        let key = self.key_log.as_ref().filter(|log| log.stream_id == *stream_id);
+        let key = self.key_stream.as_ref().map(|keys| keys.log()).filter(|log| log.stream_id == *stream_id);
         Arc::clone(key.unwrap_or(&self.log))
     }
 
@@ -93,6 +107,9 @@ impl Exchange {
         let Some(after) = source.after else { return self.current_boundary(&head, mode).map(Ok) };
         if after.broker_epoch.saturating_add(1) < head.epoch {
             return self.cursor_too_old(&head).map(Err);
+        }
+        if let Some(refusal) = self.broker.floor_above(after.broker_epoch, after.sequence.saturating_add(1))? {
+            return Ok(Err(refusal));
         }
         if mode != VerificationMode::None && !self.broker.is_boundary(after.broker_epoch, after.sequence)? {
             let message = "after names no checkpoint of the adopted or the preceding lineage";
@@ -125,8 +142,12 @@ impl Exchange {
         Ok(Cursor { epoch: previous, next_sequence })
     }
 
-    /// The signed floor: the adopted epoch is kept from its first record on.
+    /// The signed floor of the adopted epoch; without one it is kept from its first record on.
     fn cursor_too_old(&self, head: &Head) -> anyhow::Result<Refusal> {
+        let message = "the cursor is older than the preceding broker epoch";
+        if let Some(anchor) = self.broker.floor_of(head.epoch)? {
+            return Ok(Refusal::new(Code::CursorTooOld, message).with_details(anchor.to_bytes()));
+        }
         let chain = &self.broker.chain;
         let mut anchor = FastRetentionAnchor {
             context: chain.context().clone(),
@@ -140,7 +161,6 @@ impl Exchange {
             signature: Signature::ZERO,
         };
         anchor.signature = sign(&self.broker.keys.provider, &anchor);
-        let message = "the cursor is older than the preceding broker epoch";
         Ok(Refusal::new(Code::CursorTooOld, message).with_details(anchor.to_bytes()))
     }
 

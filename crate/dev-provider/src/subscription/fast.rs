@@ -73,6 +73,13 @@ impl Fast {
         liar: &Liar,
     ) -> anyhow::Result<Option<Owed>> {
         let (id, holder) = names;
+        if self.opened.is_none() {
+            if let Some(refusal) = broker.floor_above(self.cursor.epoch, self.cursor.next_sequence)? {
+                // Retention overtook a reader that took nothing for so long.
+                let message = refusal.ending(*id).unasked();
+                return Ok(Some(Owed { message, then: super::Then::End }));
+            }
+        }
         loop {
             let opened = match self.opened.take() {
                 Some(opened) => opened,

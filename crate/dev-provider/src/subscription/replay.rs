@@ -7,7 +7,7 @@ use remuda_wire::scope::LaneScope;
 use remuda_wire::Bytes32;
 
 use super::{Owed, Window};
-use crate::log::Log;
+use crate::log::{cursor_too_old, Log};
 
 /// Where a replay stands.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub struct Replay {
     log: Arc<Log>,
     scope: LaneScope,
     next_sequence: u64,
+    /// A lie that is told once.
+    has_withheld: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -26,11 +28,20 @@ pub(super) struct Then {
 impl Replay {
     /// The records of `scope` from `next_sequence` on.
     pub const fn new(log: Arc<Log>, scope: LaneScope, next_sequence: u64) -> Self {
-        Self { log, scope, next_sequence }
+        Self { log, scope, next_sequence, has_withheld: false }
     }
 
-    pub(super) fn owed(&self, id: &Bytes32, window: Window) -> anyhow::Result<Option<Owed>> {
+    pub(super) fn owed(&mut self, id: &Bytes32, window: Window, withhold: bool) -> anyhow::Result<Option<Owed>> {
+        if let Some(anchor) = self.log.floor_above(&self.scope, self.next_sequence)? {
+            // Retention overtook a reader that took nothing for so long.
+            let message = cursor_too_old(&anchor).ending(*id).unasked();
+            return Ok(Some(Owed { message, then: super::Then::End }));
+        }
         let Some((sequence, record)) = self.log.next_in(&self.scope, self.next_sequence)? else { return Ok(None) };
+        if withhold && !self.has_withheld {
+            (self.has_withheld, self.next_sequence) = (true, sequence.saturating_add(1));
+            return self.owed(id, window, withhold);
+        }
         let bytes = u64::try_from(record.payload.len())?;
         if !window.covers(bytes) {
             return Ok(None);

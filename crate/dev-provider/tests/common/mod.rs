@@ -1,6 +1,8 @@
 //! A real provider process, and a small client that shares no code with the product's own.
 #![allow(dead_code)]
 
+pub mod group;
+pub mod keys;
 pub mod socket;
 pub mod standard;
 
@@ -100,6 +102,13 @@ impl Provider {
         let (status, _, body) = self.http(method, path, "application/json", body.as_bytes());
         assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
         serde_json::from_slice(&body).expect("JSON")
+    }
+
+    /// Sets a fault or a lie.
+    pub fn control(&self, what: &str, body: &str) {
+        let path = format!("/demo/control/{what}");
+        let (status, _, answer) = self.http("POST", &path, "application/json", body.as_bytes());
+        assert_eq!(status, 204, "{what} {body}: {}", String::from_utf8_lossy(&answer));
     }
 
     pub fn stream(&self) -> Stream {
@@ -221,6 +230,8 @@ pub struct Session {
     pub key: SigningKey,
     pub id: Bytes32,
     pub counter: u64,
+    /// What came beside answers that were looked at alone.
+    pub inbox: Vec<ServerMessage>,
 }
 
 impl Session {
@@ -256,7 +267,10 @@ impl Session {
         let (request_id, stream_id) = (keccak256(b"open"), grant.stream_id);
         let grant_id = grant.digest();
         let mut frames = send(ClientMessage::OpenSession(OpenSession { request_id, stream_id, grant }));
-        let Some(ServerMessage::SessionChallenge(challenge)) = frames.pop() else { return Err(frames) };
+        let challenge = match frames.pop() {
+            Some(ServerMessage::SessionChallenge(challenge)) => challenge,
+            other => return Err(other.into_iter().collect()),
+        };
         assert_eq!((challenge.request_id, challenge.grant_id), (request_id, grant_id));
         let mut proof = SessionProof {
             context: challenge.context,
@@ -269,8 +283,19 @@ impl Session {
         };
         proof.signature = sign(&key, &proof);
         let mut frames = send(ClientMessage::CompleteSession(CompleteSession { request_id, proof }));
-        let Some(ServerMessage::SessionOpened(opened)) = frames.pop() else { return Err(frames) };
-        Ok(Self { address: provider.address.clone(), socket, stream, key, id: opened.session_id, counter: 0 })
+        let opened = match frames.pop() {
+            Some(ServerMessage::SessionOpened(opened)) => opened,
+            other => return Err(other.into_iter().collect()),
+        };
+        Ok(Self {
+            address: provider.address.clone(),
+            socket,
+            stream,
+            key,
+            id: opened.session_id,
+            counter: 0,
+            inbox: Vec::new(),
+        })
     }
 
     pub fn prepare(&self, counter: u64, body: RequestBody) -> AuthenticatedRequest {

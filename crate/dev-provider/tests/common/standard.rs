@@ -9,7 +9,7 @@ use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::frame::ServerMessage;
 use remuda_wire::record::{RecordId, StandardRecordId};
 use remuda_wire::request::{
-    OpenSubscriptionRequest, RequestBody, StandardReplaySource, SubscriptionSource, VerificationMode,
+    AppendRequest, OpenSubscriptionRequest, RequestBody, StandardReplaySource, SubscriptionSource, VerificationMode,
 };
 use remuda_wire::scope::LaneScope;
 use remuda_wire::verdict::Refusal;
@@ -97,14 +97,20 @@ pub fn replay_request(session: &Session, id: Bytes32, scope: LaneScope, after: O
 
 /// What a request is answered with, judged.
 pub fn answered(session: &mut Session, body: RequestBody) -> Result<AnsweredResult, u16> {
+    judged(session, body).unwrap_or_else(|refusal| panic!("{refusal:?}"))
+}
+
+/// The same; the outer error is what the answer is convicted of.
+pub fn judged(session: &mut Session, body: RequestBody) -> Result<Result<AnsweredResult, u16>, Refusal> {
     let request = session.prepare(session.counter + 1, body.clone());
-    let first = session.request(body).remove(0);
+    let mut frames = session.request(body);
+    let first = frames.remove(0);
+    session.inbox.extend(frames);
     if let ServerMessage::Error(error) = first {
-        return Err(error.code);
+        return Ok(Err(error.code));
     }
     let (context, keys) = (session.stream.context.clone(), session.stream.keys());
-    let verifier = ResponseVerifier { context: &context, keys: &keys };
-    Ok(verifier.verify(&request, first).unwrap_or_else(|refusal| panic!("{refusal:?}")))
+    ResponseVerifier { context: &context, keys: &keys }.verify(&request, first).map(Ok)
 }
 
 pub fn sequence_of(result: &AnsweredResult) -> u64 {
@@ -115,4 +121,19 @@ pub fn sequence_of(result: &AnsweredResult) -> u64 {
         },
         other => panic!("{other:?}"),
     }
+}
+
+pub fn now_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+    u64::try_from(since.as_millis()).expect("this millennium")
+}
+
+pub fn append_request(session: &Session, lane: Bytes32, text: &str) -> AppendRequest {
+    AppendRequest { client_created_at_ms: now_ms(), ..session.append_body(lane, text) }
+}
+
+/// Appends a record; answers its sequence.
+pub fn append(session: &mut Session, lane: Bytes32, text: &str) -> u64 {
+    let body = RequestBody::Append(append_request(session, lane, text));
+    sequence_of(&answered(session, body).expect("accepted"))
 }

@@ -1,7 +1,6 @@
 //! The development provider inside the simulation: its store outlives it, its clock is the simulation's.
 
 use std::future::Future;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use remuda_dev_provider::demo;
 use remuda_dev_provider::exchange::Connection;
 use remuda_dev_provider::http::Site;
 use remuda_dev_provider::server::site;
-use remuda_dev_provider::settings::{Class, Settings};
+use remuda_dev_provider::settings::Settings;
 use remuda_dev_provider::store::{Store, StoredRecord};
 use remuda_dev_provider::time::Clock;
 use remuda_position::StreamPoint;
@@ -46,23 +45,7 @@ struct Running {
 
 /// Settings of a provider that tells the truth, without a writer of its own.
 pub fn settings() -> Settings {
-    Settings {
-        data: PathBuf::new(),
-        listen: ([127, 0, 0, 1], 0).into(),
-        writer: 0,
-        lanes: 6,
-        pages: None,
-        lies: Vec::new(),
-        lie_after: 3,
-        poll_ms: 20_000,
-        block_ms: 0,
-        class: Class::Fast,
-        encrypted: false,
-        batch_ms: 100,
-        batch_records: 1024,
-        session_ms: 3_600_000,
-        backend: Default::default(),
-    }
+    Settings { lanes: 6, block_ms: 0, ..Settings::default() }
 }
 
 impl Provider {
