@@ -1,7 +1,5 @@
 //! From verified to delivered, and what comes next.
 
-use alloc::boxed::Box;
-
 use super::{Batch, Content, Feed, Gap, Item, Moment, More, Output, Phase, Waiting};
 use crate::content_key::{open, OpenRefused};
 use crate::verifier::{Cursor, VerifiedMessage};
@@ -46,8 +44,8 @@ impl Feed {
     }
 
     /// The content of a message; `None` when the filter does not want it, an epoch whose key is missing as error.
-    fn content(&mut self, message: &Box<VerifiedMessage>) -> Result<Option<Content>, u64> {
-        if !self.filter.matches(&***message) {
+    fn content(&mut self, message: &VerifiedMessage) -> Result<Option<Content>, u64> {
+        if !self.filter.matches(&**message) {
             self.counters.filtered = self.counters.filtered.saturating_add(1);
             return Ok(None);
         }

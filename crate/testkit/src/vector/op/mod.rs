@@ -20,7 +20,7 @@ mod session;
 mod signature;
 mod snapshot;
 mod tree;
-mod watchtower;
+pub mod watchtower;
 
 use super::input::Input;
 use super::Answer;
