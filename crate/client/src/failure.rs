@@ -19,6 +19,18 @@ pub struct Failure {
     pub meaning: String,
 }
 
+impl Failure {
+    /// The provider's record announces nothing that may be dialled.
+    pub fn no_endpoint() -> Self {
+        Self {
+            code: "client/no-endpoint".into(),
+            remedy: Remedy::Surface,
+            rule: "CIP-39 §4.3".into(),
+            meaning: "the stream's provider announces no endpoint that may be dialled".into(),
+        }
+    }
+}
+
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         let section = refusal.section();
@@ -65,6 +77,7 @@ impl From<&CloseCause> for Failure {
             CloseCause::Expired
             | CloseCause::OutcomeUnknown
             | CloseCause::PollGivenUp
+            | CloseCause::TransportChanged
             | CloseCause::SigningFailed
             | CloseCause::Requested => Self {
                 code: cause.code().into(),
@@ -74,6 +87,7 @@ impl From<&CloseCause> for Failure {
                     CloseCause::SigningFailed => "the holder key did not sign",
                     CloseCause::Expired => "the session expired",
                     CloseCause::PollGivenUp => "a held poll was given up for a new subscription",
+                    CloseCause::TransportChanged => "the conversation goes on over the other transport",
                     CloseCause::OutcomeUnknown => "the provider answered a request with nothing",
                     _ => "the session was closed",
                 }

@@ -18,11 +18,12 @@ mod failure;
 mod key_book;
 mod outcome;
 mod subscription;
+mod verifier;
 mod work;
 
 pub use append::{Append, AppendId, AppendOutcome};
 pub use engine::{Engine, EngineConfig, Output};
-pub use event::{BatchSummary, Connection, Event, TransitionSummary};
+pub use event::{BatchSummary, Connection, Event, SegmentSummary, TransitionSummary};
 pub use failure::Failure;
 pub use outcome::ChainReadError;
 pub use subscription::{ProofScope, Subscription, SubscriptionSpec, SubscriptionState};

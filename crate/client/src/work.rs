@@ -10,7 +10,7 @@ use remuda_wire::record::RecordId;
 use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::Bytes32;
 
-use crate::event::{BatchSummary, TransitionSummary};
+use crate::event::{BatchSummary, SegmentSummary, TransitionSummary};
 use crate::failure::Failure;
 
 /// One frame for one subscription.
@@ -56,7 +56,8 @@ impl Work {
     /// The view whose key it needs.
     pub(crate) fn served_at(&self) -> Option<&FinalizedView> {
         match self {
-            Self::Delivery(_) | Self::Transition(..) | Self::Ended(..) => None,
+            Self::Delivery(delivery) => delivery.append_receipt.as_ref().map(|receipt| &receipt.served_at),
+            Self::Transition(..) | Self::Ended(..) => None,
             Self::Checkpoint(frame) => Some(&frame.receipt.served_at),
             Self::Adopt(_, transition) => Some(&transition.served_at),
         }
@@ -79,6 +80,8 @@ pub(crate) enum Waiting {
 pub(crate) enum Told {
     /// A batch.
     Batch(BatchSummary),
+    /// Records of a standard stream.
+    Segment(SegmentSummary),
     /// A transition.
     Transition(TransitionSummary),
 }

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use remuda_position::{Boundary, PositionKey, StoreError, StoredPosition};
 use remuda_session::ApiMisuse;
+use remuda_wire::chain::Purpose;
 use remuda_wire::request::{CloseSubscriptionRequest, RequestBody};
 
 use super::{Engine, Output};
@@ -11,6 +12,7 @@ use crate::append::{Append, AppendId, AppendOutcome, PendingAppend};
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::subscription::{Load, Subscription, SubscriptionSpec, SubscriptionState};
+use crate::verifier::StreamFacts;
 use crate::work::Waiting;
 
 impl Engine {
@@ -125,9 +127,15 @@ impl Engine {
 
     fn open(&mut self, key: PositionKey, now_ms: u64) -> Result<(), ApiMisuse> {
         let subscription_id = self.fresh_id();
-        let encrypted = self.keys.stream().is_some_and(|stream| stream.encrypted);
+        let stream = StreamFacts {
+            context: self.config.context.clone(),
+            stream_id: self.config.stream_id,
+            // There is no session before the stream was read.
+            encrypted: self.keys.stream().is_none_or(|stream| stream.encrypted),
+            purpose: self.keys.stream().map_or(Purpose::Main, |stream| stream.purpose),
+        };
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
-        let request = subscription.open(&self.config.context, self.config.stream_id, encrypted, subscription_id);
+        let request = subscription.open(&stream, subscription_id);
         let handle = self.channel.submit(RequestBody::OpenSubscription(request), now_ms)?;
         self.opening.insert(handle, (key, subscription_id));
         self.routes.insert(subscription_id, key);

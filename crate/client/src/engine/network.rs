@@ -5,7 +5,7 @@ use alloc::rc::Rc;
 use remuda_session::{
     ChannelOutput, CloseCause, ErrorKind, Output as SessionOutput, PostId, ProviderError, RequestHandle,
 };
-use remuda_session::{RoutedFrame, Slot, TransportError};
+use remuda_session::{RoutedFrame, Slot, SocketId, TransportError};
 use remuda_verify::response::verify_provisional;
 use remuda_wire::context::FinalizedView;
 use remuda_wire::response::ResponseBody;
@@ -20,7 +20,8 @@ use crate::outcome::ChainReadError;
 use crate::subscription::SubscriptionState;
 use crate::work::{Waiting, Work};
 
-/// How much may wait to be applied before polls wait too. What is in flight then may still come: one body.
+/// How much may wait to be applied before no more is asked for. What was asked for may still come: one body, or the
+/// credit that is outstanding.
 const MAX_WORK_BYTES: usize = 8 * 1024 * 1024;
 
 impl Engine {
@@ -36,6 +37,25 @@ impl Engine {
     /// An exchange failed.
     pub fn handle_transport_error(&mut self, slot: Slot, post: PostId, error: TransportError, now_ms: u64) {
         self.channel.handle_transport_error(slot, post, error, now_ms);
+        self.handle_channel(now_ms);
+    }
+
+    /// A WebSocket is open.
+    pub fn handle_connected(&mut self, socket: SocketId, now_ms: u64) {
+        self.channel.handle_connected(socket, now_ms);
+        self.handle_channel(now_ms);
+    }
+
+    /// One binary message came over a WebSocket.
+    pub fn handle_message(&mut self, socket: SocketId, bytes: &[u8], now_ms: u64) {
+        self.work_bytes = self.work_bytes.saturating_add(bytes.len());
+        self.channel.handle_message(socket, bytes, now_ms);
+        self.handle_channel(now_ms);
+    }
+
+    /// A WebSocket ended, or could not be opened.
+    pub fn handle_disconnected(&mut self, socket: SocketId, error: TransportError, now_ms: u64) {
+        self.channel.handle_disconnected(socket, error, now_ms);
         self.handle_channel(now_ms);
     }
 
@@ -115,8 +135,12 @@ impl Engine {
             self.chain_failed(None, Refusal::from(VerifyError::StreamMismatch).into(), None, now_ms);
             return;
         }
+        let Some(transports) = self.transports() else {
+            self.chain_failed(None, Failure::no_endpoint(), None, now_ms);
+            return;
+        };
         let seed = self.fresh_id().0;
-        if let Err(misuse) = self.channel.handle_start(now_ms, seed) {
+        if let Err(misuse) = self.channel.handle_start(now_ms, seed, transports) {
             self.fail(None, misuse.into());
         }
         self.handle_channel(now_ms);
@@ -176,11 +200,11 @@ impl Engine {
         self.pace(now_ms);
     }
 
-    /// Polls wait while too much waits to be applied: credit counts what has arrived, and a disk may be slower than a peer.
+    /// No more is asked for while too much waits to be applied: credit counts what has arrived, and a disk may be slower than a peer.
     fn pace(&mut self, now_ms: u64) {
         if self.work_bytes > MAX_WORK_BYTES {
-            self.channel.pause_polls();
-        } else if self.channel.resume_polls(now_ms) {
+            self.channel.pause();
+        } else if self.channel.resume(now_ms) {
             self.handle_channel(now_ms);
         }
     }
@@ -189,13 +213,17 @@ impl Engine {
         match output {
             SessionOutput::Post { post, body } => self.outputs.push_back(Output::Post { slot, post, body }),
             SessionOutput::Abort { post } => self.outputs.push_back(Output::Abort { slot, post }),
+            SessionOutput::Connect { socket } => self.outputs.push_back(Output::Connect { socket }),
+            SessionOutput::Send { socket, message } => self.outputs.push_back(Output::Send { socket, message }),
+            SessionOutput::Disconnect { socket } => self.outputs.push_back(Output::Disconnect { socket }),
             SessionOutput::Sign { digest } => self.outputs.push_back(Output::Sign { slot, digest }),
-            SessionOutput::Opened { .. } if slot == Slot::Poll => {
+            // Subscriptions live in the other session.
+            SessionOutput::Opened { .. } if slot == Slot::Command => {}
+            SessionOutput::Opened { .. } => {
                 self.in_session = true;
-                self.set_connection(Connection::Open);
+                self.set_connection(Connection::Open { transport: slot.transport() });
                 self.open_due(now_ms);
             }
-            SessionOutput::Opened { .. } => {}
             SessionOutput::Answer { handle, result } => self.handle_answer(handle, result, now_ms),
             SessionOutput::Frame(frame) => self.handle_frame(frame),
             SessionOutput::SubscriptionEnded { subscription_id, error } => {
@@ -308,7 +336,10 @@ impl Engine {
                 subscription.state = SubscriptionState::Due { attempt: subscription.attempts, at_ms: now_ms };
             }
         }
-        if !matches!(cause, CloseCause::Requested | CloseCause::Expired | CloseCause::PollGivenUp) {
+        if !matches!(
+            cause,
+            CloseCause::Requested | CloseCause::Expired | CloseCause::PollGivenUp | CloseCause::TransportChanged
+        ) {
             self.fail(None, Failure::from(cause));
         }
         match retry_at_ms {

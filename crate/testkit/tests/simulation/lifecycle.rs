@@ -6,7 +6,8 @@ use remuda_wire::transition::TransitionKind;
 
 use crate::honest::three_lanes;
 use crate::provider::settings;
-use crate::world::{simulate, Weather, World};
+use crate::weather::Weather;
+use crate::world::{simulate, World};
 
 const HOUR_MS: u64 = 3_600_000;
 
@@ -14,7 +15,7 @@ fn transitions(world: &World, spec: &SubscriptionSpec) -> Vec<StoredTransition> 
     let key = spec.key(&world.provider.context(), &world.provider.stream_id());
     let transition = |body| match body {
         StoredItemBody::Transition(transition) => Some(transition),
-        StoredItemBody::Record(_) => None,
+        StoredItemBody::Record(_) | StoredItemBody::StandardRecord(_) => None,
     };
     world.items(key).into_iter().filter_map(|item| transition(item.body)).collect()
 }

@@ -22,7 +22,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::JsValue;
 
 use crate::object::Builder;
-use crate::options::{bytes, digest, flag, function, member, object, optional_text, subscription_spec, text};
+use crate::options::{bytes, digest, flag, function, member, object, optional_text, subscription_spec, text, texts};
 use crate::signer::JsSigner;
 use crate::thrown::{bad_argument, store_error, thrown};
 use crate::to_js;
@@ -60,8 +60,8 @@ impl Client {
         let stream_id = digest(&text(&options, "streamId")?, "streamId")?;
         let grant: StreamGrant = object(&bytes(&options, "grant")?)?;
         let plain = if flag(&options, "allowLoopback") { PlainLoopback::Allow } else { PlainLoopback::Refuse };
-        let addresses =
-            Addresses { node: text(&options, "node")?, endpoint: optional_text(&options, "endpoint")?, plain };
+        let addresses = Addresses::new(text(&options, "node")?, texts(&options, "endpoints")?, plain)
+            .map_err(|refused| bad_argument(&refused.to_string()))?;
         let store = match text(&options, "storage")?.as_str() {
             "durable" => {
                 AnyStore::Idb(IdbStore::open(&text(&options, "database")?).await.map_err(|error| store_error(&error))?)
@@ -100,13 +100,14 @@ impl Client {
             inner.commands.clone(),
             inputs,
         );
-        let configure = |fence| EngineConfig {
+        let configure = |fence, transports| EngineConfig {
             context: inner.context.clone(),
             stream_id: inner.stream_id,
             grant: inner.grant.clone(),
             fence,
             budget: AdmissionBudget::default(),
             credit: CREDIT,
+            transports,
         };
         let ran = driver.run(configure, |engine, event| inner.observe(engine, event)).await;
         ran.map_err(|error| thrown(&Failure::from(error)))
@@ -219,7 +220,9 @@ impl Inner {
                     drop(settled);
                 }
             }
-            Event::Batch { key, last_item, .. } | Event::Transition { key, last_item, .. } => {
+            Event::Batch { key, last_item, .. }
+            | Event::Segment { key, last_item, .. }
+            | Event::Transition { key, last_item, .. } => {
                 let wake = Builder::new().with("type", "committed").with("key", &key.0).with("lastItem", last_item);
                 self.tell(&wake.build());
             }

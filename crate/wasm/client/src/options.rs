@@ -28,6 +28,13 @@ pub fn optional_text(options: &JsValue, name: &str) -> Result<Option<String>, Js
     }
 }
 
+/// A list of texts.
+pub fn texts(options: &JsValue, name: &str) -> Result<Vec<String>, JsValue> {
+    let wrong = || bad_argument(&format!("`{name}` is a list of strings"));
+    let list: Array = member(options, name).dyn_into().map_err(|_| wrong())?;
+    list.iter().map(|text| text.as_string().ok_or_else(wrong)).collect()
+}
+
 /// A bool member; absent is false.
 pub fn flag(options: &JsValue, name: &str) -> bool {
     member(options, name).as_bool().unwrap_or(false)
@@ -58,14 +65,18 @@ pub fn object<T: Canonical>(bytes: &[u8]) -> Result<T, JsValue> {
     T::from_bytes(bytes).map_err(|error| thrown(&remuda_wire::Refusal::from(error).into()))
 }
 
-/// `{ lanes: string[] | "all", verification: "scoped-proofs" | "full-stream" }`.
+/// `{ lanes: string[] | "all", verification: "scoped-proofs" | "full-stream" | "receipts" }`.
 pub fn subscription_spec(spec: &JsValue) -> Result<SubscriptionSpec, JsValue> {
     let lanes = member(spec, "lanes");
     match (text(spec, "verification")?.as_str(), lanes.as_string().as_deref()) {
         ("full-stream", Some("all")) => Ok(SubscriptionSpec::FullStream),
         ("scoped-proofs", None) => SubscriptionSpec::scoped(lane_scope(&lanes)?)
             .map_err(|refused| thrown(&remuda_wire::Refusal::from(refused).into())),
-        _ => Err(bad_argument("`scoped-proofs` takes a list of lanes, `full-stream` takes \"all\"")),
+        ("receipts", Some("all")) => Ok(SubscriptionSpec::StandardReplay(LaneScope::Any)),
+        ("receipts", None) => Ok(SubscriptionSpec::StandardReplay(lane_scope(&lanes)?)),
+        _ => Err(bad_argument(
+            "`scoped-proofs` takes a list of lanes, `full-stream` takes \"all\", `receipts` takes either",
+        )),
     }
 }
 

@@ -3,9 +3,11 @@
 use js_sys::Array;
 use remuda_client::{AppendOutcome, Connection, Engine, Event, Subscription, SubscriptionSpec, SubscriptionState};
 use remuda_position::{
-    Anchor, Boundary, ItemAssurance, PositionKey, StoredItem, StoredItemBody, StoredRecord, StoredTransition,
+    Anchor, Boundary, ItemAssurance, PositionKey, StoredItem, StoredItemBody, StoredRecord, StoredStandardRecord,
+    StoredTransition,
 };
-use remuda_wire::record::RecordId;
+use remuda_session::Transport;
+use remuda_wire::record::{RecordHeader, RecordId, RecordKind};
 use remuda_wire::response::AppendResult;
 use remuda_wire::transition::TransitionKind;
 use wasm_bindgen::JsValue;
@@ -18,6 +20,7 @@ const fn assurance_name(assurance: ItemAssurance) -> &'static str {
         ItemAssurance::LaneSet => "lane-set",
         ItemAssurance::FullBatch => "full-batch",
         ItemAssurance::Transition => "transition",
+        ItemAssurance::Receipt => "receipt",
     }
 }
 
@@ -34,22 +37,43 @@ pub fn item(number: u64, item: &StoredItem) -> JsValue {
     match &item.body {
         StoredItemBody::Record(record) => record_members(object, record),
         StoredItemBody::Transition(transition) => transition_members(object, transition),
+        StoredItemBody::StandardRecord(record) => standard_record_members(object, record),
     }
     .build()
 }
 
 fn record_members(object: Builder, record: &StoredRecord) -> Builder {
-    let header = &record.header;
-    object
+    let object = object
         .with("kind", "record")
         .with("brokerEpoch", &record.record_id.broker_epoch)
         .with("sequence", &record.record_id.sequence)
-        .with("checkpoint", &record.checkpoint)
+        .with("checkpoint", &record.checkpoint);
+    header_members(object, &record.header).with("payload", &*record.payload)
+}
+
+fn standard_record_members(object: Builder, record: &StoredStandardRecord) -> Builder {
+    let object = object
+        .with("kind", "standard-record")
+        .with("sequence", &record.record_id.sequence)
+        .with("receipt", &record.receipt);
+    header_members(object, &record.header).with("payload", &*record.payload)
+}
+
+fn header_members(object: Builder, header: &RecordHeader) -> Builder {
+    let kind = match header.kind {
+        RecordKind::Application => "application",
+        RecordKind::LaneCreated => "lane-created",
+        RecordKind::LaneClosed => "lane-closed",
+        RecordKind::KeyBatchHeader => "key-batch-header",
+        RecordKind::KeyEnvelope => "key-envelope",
+    };
+    object
+        .with("record", kind)
         .with("lane", &header.lane_id)
         .with("messageId", &header.client_message_id)
         .with("createdAtMs", &header.created_at_ms)
         .with("expiresAtMs", &header.expires_at_ms)
-        .with("payload", &*record.payload)
+        .with("encryptionGeneration", &header.encryption_generation)
 }
 
 fn transition_members(object: Builder, stored: &StoredTransition) -> Builder {
@@ -70,10 +94,12 @@ pub fn boundary(boundary: &Boundary) -> JsValue {
     let (Some(revision), Some(anchor)) = (boundary.revision(), boundary.anchor()) else { return JsValue::NULL };
     let anchor = match anchor {
         Anchor::Provider => "provider",
+        Anchor::Genesis => "genesis",
     };
+    let standard = boundary.receipt_chain_end().map(|end| end.last_sequence);
     Builder::new()
         .with("brokerEpoch", &boundary.broker_epoch())
-        .with("sequence", &boundary.checkpoint().map(|end| end.last_sequence))
+        .with("sequence", &boundary.checkpoint().map(|end| end.last_sequence).or(standard))
         .with("checkpoint", &boundary.checkpoint().map(|end| end.digest))
         .with("lastItem", &boundary.last_item())
         .with("revision", &revision)
@@ -84,6 +110,10 @@ pub fn boundary(boundary: &Boundary) -> JsValue {
 fn lanes(spec: &SubscriptionSpec) -> JsValue {
     match spec {
         SubscriptionSpec::FullStream => JsValue::from_str("all"),
+        SubscriptionSpec::StandardReplay(scope) => match scope.lanes() {
+            None => JsValue::from_str("all"),
+            Some(lanes) => lanes.iter().map(ToJs::to_js).collect::<Array>().into(),
+        },
         SubscriptionSpec::ScopedProofs(scope) => scope.lanes().iter().map(ToJs::to_js).collect::<Array>().into(),
     }
 }
@@ -99,6 +129,7 @@ fn subscription(key: PositionKey, subscription: &Subscription) -> JsValue {
     let verification = match subscription.spec() {
         SubscriptionSpec::ScopedProofs(_) => "scoped-proofs",
         SubscriptionSpec::FullStream => "full-stream",
+        SubscriptionSpec::StandardReplay(_) => "receipts",
     };
     let (records, batches) = subscription.verified();
     Builder::new()
@@ -120,17 +151,19 @@ fn subscription(key: PositionKey, subscription: &Subscription) -> JsValue {
 
 /// The whole status of an engine.
 pub fn status(engine: &Engine, storage: &str) -> JsValue {
-    let (connection, retry_at_ms) = match engine.connection() {
-        Connection::Idle => ("idle", None),
-        Connection::Connecting => ("connecting", None),
-        Connection::Open => ("open", None),
-        Connection::Waiting { retry_at_ms } => ("waiting", Some(*retry_at_ms)),
-        Connection::Closed => ("closed", None),
+    let (connection, retry_at_ms, transport) = match engine.connection() {
+        Connection::Idle => ("idle", None, None),
+        Connection::Connecting => ("connecting", None, None),
+        Connection::Open { transport: Transport::WebSocket } => ("open", None, Some("web-socket")),
+        Connection::Open { transport: Transport::LongPoll } => ("open", None, Some("long-poll")),
+        Connection::Waiting { retry_at_ms } => ("waiting", Some(*retry_at_ms), None),
+        Connection::Closed => ("closed", None, None),
     };
     let subscriptions: Array = engine.subscriptions().iter().map(|(key, one)| subscription(*key, one)).collect();
     Builder::new()
         .with("connection", connection)
         .with_value("retryAtMs", &retry_at_ms.map_or(JsValue::NULL, time_ms))
+        .with_value("transport", &transport.map_or(JsValue::NULL, JsValue::from_str))
         .with("storage", storage)
         .with_value("subscriptions", &subscriptions)
         .build()
@@ -153,6 +186,14 @@ pub fn event(event: &Event) -> Option<JsValue> {
             .with("servedAtHeight", &batch.served_at_height)
             .with("committedAtMs", &batch.committed_at_ms)
             .with("assurance", assurance_name(batch.assurance.into()))
+            .with("lastItem", last_item),
+        Event::Segment { key, segment, last_item } => Builder::new()
+            .with("type", "receipts")
+            .with("key", &key.0)
+            .with("lastSequence", &segment.last_sequence)
+            .with("receipt", &segment.receipt)
+            .with_value("records", &number(segment.records))
+            .with("assurance", assurance_name(ItemAssurance::Receipt))
             .with("lastItem", last_item),
         Event::Transition { key, transition, discarded, last_item } => Builder::new()
             .with("type", "transition")
