@@ -54,7 +54,8 @@ impl Verifier {
             SubscriptionSpec::StandardReplay(scope) => {
                 let shape = StreamShape { encrypted, purpose };
                 let scope = scope.clone();
-                let config = StandardReplayConfig { context: context.clone(), stream_id, shape, subscription_id, scope };
+                let config =
+                    StandardReplayConfig { context: context.clone(), stream_id, shape, subscription_id, scope };
                 Self::Standard(StandardSubscription::new(config, boundary.receipt_chain_state()))
             }
         }

@@ -45,16 +45,17 @@ pub struct Site {
     pub lies: Vec<String>,
 }
 
-/// All routes of a site.
-pub fn router(site: Arc<Site>, pages: Option<&Path>) -> Router {
+/// All routes of a site, and those of the feeds beside it.
+pub fn router(site: Arc<Site>, feeds: Router, pages: Option<&Path>) -> Router {
     let router = Router::new()
         .route("/cbqs", post(exchange).get(upgrade))
         .route("/cbqs/broker-state", get(broker_state))
         .route("/demo/info", get(info))
         .route("/demo/grant", post(grant))
+        .with_state(site)
+        .merge(feeds)
         .layer(DefaultBodyLimit::max(MAX_WIRE_FRAME_BYTES))
-        .layer(cors())
-        .with_state(site);
+        .layer(cors());
     match pages {
         Some(directory) => crate::pages::serve(router, directory),
         None => router,
@@ -70,7 +71,8 @@ fn cors() -> CorsLayer {
         .max_age(std::time::Duration::from_secs(86_400))
 }
 
-fn is_loopback(origin: &HeaderValue) -> bool {
+/// Whether a page of this machine asks.
+pub(crate) fn is_loopback(origin: &HeaderValue) -> bool {
     let Some(authority) = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://")) else { return false };
     let host = match authority.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,

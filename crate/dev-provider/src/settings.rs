@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use remuda_wire::chain::DeliveryClass;
 
+use crate::bps::BrokerSettings;
 use crate::lie::Lie;
+use crate::watchtower::FeedSettings;
 
 /// A delivery class by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -25,6 +27,17 @@ impl Class {
             Self::Standard => DeliveryClass::Standard,
         }
     }
+}
+
+/// Arguments of `serve` for what is beside the CBQS streams.
+#[derive(Clone, Debug, Args)]
+pub struct FeedsSettings {
+    /// The Watchtower feed.
+    #[command(flatten)]
+    pub watchtower: FeedSettings,
+    /// The BPS broker.
+    #[command(flatten)]
+    pub bps: BrokerSettings,
 }
 
 /// Arguments of `serve`.

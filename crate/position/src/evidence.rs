@@ -8,9 +8,7 @@ use remuda_wire::codec::List;
 use remuda_wire::verdict::{AdmissionRefused, Contradiction, Refusal, VerifyError};
 use remuda_wire::Bytes32;
 
-use crate::boundary::{
-    AdoptedLineage, Anchor, Boundary, CheckpointEnd, LaneTail, Place, ReceiptChainEnd, StreamPoint,
-};
+use crate::boundary::{AdoptedLineage, Anchor, Boundary, CheckpointEnd, LaneTail, Place, ReceiptChainEnd, StreamPoint};
 use crate::delivered::DeliveredRecord;
 use crate::item::{ItemAssurance, StoredItem, StoredItemBody, StoredTransition};
 

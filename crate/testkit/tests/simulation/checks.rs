@@ -1,7 +1,9 @@
 //! What must be true at the end, read from the database and the provider's store.
 
 use remuda_client::Event;
-use remuda_position::{Boundary, PositionKey, Store, StoredItem, StoredItemBody, StoredPosition, StoredRow, StreamPoint};
+use remuda_position::{
+    Boundary, PositionKey, Store, StoredItem, StoredItemBody, StoredPosition, StoredRow, StreamPoint,
+};
 use remuda_wire::record::FastRecordId;
 use remuda_wire::scope::LaneScope;
 use remuda_wire::Canonical;
