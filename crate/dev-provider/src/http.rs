@@ -45,17 +45,18 @@ pub struct Site {
     pub web_socket: String,
 }
 
-/// All routes of a site; with `control`, those that set faults and lies.
-pub fn router(site: Arc<Site>, pages: Option<&Path>, control: bool) -> Router {
+/// All routes of a site, those of what is beside it, and, with `control`, those that set faults and lies.
+pub fn router(site: Arc<Site>, beside: Router, pages: Option<&Path>, control: bool) -> Router {
     let router = if control { control::routes() } else { Router::new() };
     let router = router
         .route("/cbqs", post(exchange).get(upgrade))
         .route("/cbqs/broker-state", get(broker_state))
         .route("/demo/info", get(info))
         .route("/demo/grant", post(grant))
+        .with_state(site)
+        .merge(beside)
         .layer(DefaultBodyLimit::max(MAX_WIRE_FRAME_BYTES))
-        .layer(cors())
-        .with_state(site);
+        .layer(cors());
     match pages {
         Some(directory) => crate::pages::serve(router, directory),
         None => router,
@@ -71,6 +72,7 @@ fn cors() -> CorsLayer {
         .max_age(std::time::Duration::from_secs(86_400))
 }
 
+/// Whether a page of this machine asks.
 pub(crate) fn is_loopback(origin: &HeaderValue) -> bool {
     let Some(authority) = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://")) else { return false };
     let host = match authority.rsplit_once(':') {

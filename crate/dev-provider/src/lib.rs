@@ -10,12 +10,14 @@
 //! | [`subscription`], [`deliver`], [`outbox`] | what a subscription is owed, in which order, under which credit (§12.2.1) |
 //! | [`lie`] | every falsehood it can tell, by name, with the verdict that must catch it |
 //! | [`http`], [`websocket`], [`demo`], [`pages`], [`writer`] | the routes, demo grants, static files, and a writer that fills the lanes |
+//! | [`watchtower`], [`bps`] | a Watchtower feed and a BPS broker, honest and lying |
 //!
 //! It shares no machine with the client: only `wire`, `verify` and the messages of `streaming`, so one misunderstanding cannot pass on both sides.
 //! It is no production broker: one stream, one provider key, no retention.
 
 pub mod backend;
 pub mod batch;
+pub mod bps;
 pub mod broker;
 pub mod chain;
 pub mod control;
@@ -44,5 +46,6 @@ pub mod signal;
 pub mod store;
 pub mod subscription;
 pub mod time;
+pub mod watchtower;
 pub mod websocket;
 pub mod writer;

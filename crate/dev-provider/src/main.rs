@@ -1,7 +1,8 @@
 //! `remuda-dev-provider serve --data DIR`.
 
-use clap::{Parser, Subcommand};
-use remuda_dev_provider::{server, settings::Settings};
+use clap::{Args, Parser, Subcommand};
+use remuda_dev_provider::server;
+use remuda_dev_provider::settings::{FeedsSettings, Settings};
 
 /// A development provider of CBQS streams. Never for production.
 #[derive(Debug, Parser)]
@@ -11,10 +12,18 @@ struct Arguments {
     command: Command,
 }
 
+#[derive(Debug, Args)]
+struct Serve {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(flatten)]
+    feeds: FeedsSettings,
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve the dev chain, its one fast stream and the pages until SIGTERM or SIGINT.
-    Serve(Settings),
+    Serve(Box<Serve>),
 }
 
 #[tokio::main]
@@ -24,6 +33,6 @@ async fn main() -> anyhow::Result<()> {
         .with_writer(std::io::stderr)
         .init();
     match Arguments::parse().command {
-        Command::Serve(settings) => server::serve(settings).await,
+        Command::Serve(serve) => server::serve(serve.settings, serve.feeds).await,
     }
 }

@@ -24,11 +24,11 @@ use crate::lanes::demo_lanes;
 use crate::lie::{Liar, Lie};
 use crate::log::{Log, LogOf};
 use crate::session::Sessions;
-use crate::settings::Settings;
+use crate::settings::{FeedsSettings, Settings};
 use crate::signal::Signal;
 use crate::store::Store;
 use crate::time::Clock;
-use crate::writer;
+use crate::{bps, watchtower, writer};
 
 /// How long open responses may take after a signal.
 const GRACE: Duration = Duration::from_secs(2);
@@ -37,7 +37,7 @@ const GRACE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// When the address or the store cannot be used.
-pub async fn serve(settings: Settings) -> anyhow::Result<()> {
+pub async fn serve(settings: Settings, feeds: FeedsSettings) -> anyhow::Result<()> {
     let listener =
         TcpListener::bind(settings.listen).await.with_context(|| format!("cannot listen on {}", settings.listen))?;
     let address = listener.local_addr()?;
@@ -53,7 +53,8 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
         tokio::spawn(writer::run(Arc::clone(&site), settings.writer));
     }
     let backend = Backend::new(settings.backend, closing.clone());
-    let routes = router(site, settings.pages.as_deref(), settings.control).merge(backend.routes());
+    let feeds = watchtower::open(&feeds.watchtower, Clock::System)?.merge(bps::open(&feeds.bps, Clock::System)?);
+    let routes = router(site, feeds, settings.pages.as_deref(), settings.control).merge(backend.routes());
     let listener = listener.tap_io(|stream| {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "no TCP_NODELAY");

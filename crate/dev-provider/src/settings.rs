@@ -7,7 +7,9 @@ use clap::{Args, ValueEnum};
 use remuda_wire::chain::DeliveryClass;
 
 use crate::backend::settings::BackendSettings;
+use crate::bps::BrokerSettings;
 use crate::lie::Lie;
+use crate::watchtower::FeedSettings;
 
 /// A delivery class by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -53,6 +55,17 @@ impl Default for Settings {
             session_ms: 3_600_000,
         }
     }
+}
+
+/// Arguments of `serve` for what is beside the CBQS streams.
+#[derive(Clone, Debug, Args)]
+pub struct FeedsSettings {
+    /// The Watchtower feed.
+    #[command(flatten)]
+    pub watchtower: FeedSettings,
+    /// The BPS broker.
+    #[command(flatten)]
+    pub bps: BrokerSettings,
 }
 
 /// Arguments of `serve`.

@@ -16,6 +16,7 @@ use remuda_wire::{Bytes32, Signed};
 
 use crate::builder::{AuditFile, Provider};
 use crate::edge_signature::{Comparison, EdgeCases};
+use crate::feed_scene::{Broadcasts, FeedPage, MESSAGES, UPDATES};
 
 /// Lanes of the subscription.
 pub const LANES: u32 = 463;
@@ -127,6 +128,7 @@ pub fn run(host: &impl Host) {
     bench.frame(&scene);
     bench.signatures(&scene);
     bench.edge_cases();
+    bench.feeds();
     AUDITS.iter().for_each(|records| bench.audit(*records));
 }
 
@@ -217,6 +219,19 @@ impl<H: Host> Bench<'_, H> {
         self.print("edge cases that hold", f64::from(comparison.accepted), "signatures");
         assert!(comparison.differing.is_empty(), "{:?}", comparison.differing);
         self.print("edge cases judged otherwise than strictly (bar 0)", 0.0, "signatures");
+    }
+
+    /// The two other protocols: from the bytes of an answer to what is stored.
+    fn feeds(&self) {
+        let page = FeedPage::new();
+        // The key's table is made once for a feed, not once for a page.
+        let feed = page.feed();
+        page.pull(feed.clone());
+        let ms = self.best_ms(|| page.pull(feed.clone()));
+        self.print("verified messages of a watchtower feed", f64::from(MESSAGES) / ms * 1_000.0, "messages/s");
+        let run = Broadcasts::new();
+        let ms = self.best_ms(|| run.judge());
+        self.print("judged updates of a bps cohort", f64::from(UPDATES) / ms * 1_000.0, "updates/s");
     }
 
     /// Only the audit is timed: making the file takes as long.

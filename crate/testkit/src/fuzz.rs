@@ -4,14 +4,26 @@
 //! A target panics when a decoder takes bytes that it does not encode again, or when an answer depends on what it may not
 //! depend on. [`Target::check`] adds the heap: everything that was allocated on the way is bounded by the length of the input.
 
+use remuda_bps::bridge::{read_subscribed, Offer};
+use remuda_bps::message::{Ack, Join};
+use remuda_bps::{judge, Address, Broadcast, Cohort, Judged};
 use remuda_verify::audit::{audit, Auditor};
+use remuda_watchtower::cbor::{map, Value as Cbor};
+use remuda_watchtower::feed::{Feed, FeedConfig, Moment, Output, Start};
+use remuda_watchtower::filter::{Filter, Headers};
+use remuda_watchtower::message::Tags;
+use remuda_watchtower::schedule::KeyEntry;
+use remuda_watchtower::signing::Profile;
+use remuda_watchtower::verifier::Cursor;
+use remuda_watchtower::{StreamId, StreamMessage, Tag};
 use remuda_wire::audit::{AuditHead, AuditItem};
-use remuda_wire::{Canonical, Reader};
+use remuda_wire::{Bytes32, Canonical, Reader};
 use serde_json::Value;
 
 use crate::vector::input::Input;
 use crate::vector::op::audit::decode_base64;
 use crate::vector::op::decode::{recode_as, type_names};
+use crate::vector::op::watchtower::message as watchtower_message;
 
 /// A promise about any bytes.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +51,12 @@ pub const TARGETS: &[Target] = &[
     Target { name: "audit_parts", run: audit_parts, heap_multiple: 64 },
     // Judged twice, and printed.
     Target { name: "audit", run: audit_file, heap_multiple: 1_024 },
+    // A value is as large as the largest kind, however few bytes it came in; it is decoded, shaped and encoded again.
+    Target { name: "watchtower_cbor", run: watchtower_cbor, heap_multiple: 512 },
+    Target { name: "watchtower_answer", run: watchtower_answer, heap_multiple: 512 },
+    Target { name: "watchtower_filter", run: watchtower_filter, heap_multiple: 512 },
+    Target { name: "bps_message", run: bps_message, heap_multiple: 64 },
+    Target { name: "bps_bridge", run: bps_bridge, heap_multiple: 64 },
 ];
 
 /// The target called `name`.
@@ -127,6 +145,110 @@ pub fn audit_file(bytes: &[u8]) {
     assert_eq!(auditor.finish().to_json(), whole, "the report depends on how the file is cut");
 }
 
+/// A deterministic CBOR item, and a `StreamMessage` of it: what is taken is written and read as the same again, and what
+/// would be signed of it is deterministic.
+pub fn watchtower_cbor(bytes: &[u8]) {
+    let Ok(value) = remuda_watchtower::cbor::decode(bytes) else { return };
+    assert_eq!(value.to_bytes(), bytes, "a value encodes to other bytes than it was decoded from");
+    let Ok(message) = StreamMessage::from_value(value) else { return };
+    let again = StreamMessage::from_value(message.to_value());
+    assert_eq!(again.as_ref(), Ok(&message), "a message is another one once written");
+    let signed = Profile::default().signing_bytes(&message);
+    assert!(remuda_watchtower::cbor::decode(&signed).is_ok(), "what is signed is not deterministic");
+}
+
+/// Any answer to a feed, of any status, to either request: it delivers nothing that nobody signed, and asks, sleeps or stops.
+pub fn watchtower_answer(bytes: &[u8]) {
+    let start = Start::After(Cursor { last_sequence: 3, last_digest: None });
+    let key = KeyEntry { signing_key_id: 1, pubkey: Bytes32([1; 32]), effective_sequence: 1 };
+    for (schedule, status) in [(Vec::new(), 200), (vec![key], 200), (vec![key], 409)] {
+        let config = FeedConfig { schedule, ..FeedConfig::new(StreamId::Text("feed-1".into()), start) };
+        let Ok(mut feed) = Feed::new(config) else { return };
+        feed.handle_time(0);
+        let asked = feed.poll_output();
+        assert!(matches!(asked, Some(Output::Request(_))), "a feed that is due asks");
+        feed.handle_answer(status, bytes, Moment { now_ms: 0, random: 0 });
+        let outputs: Vec<_> = std::iter::from_fn(|| feed.poll_output()).collect();
+        assert!(!outputs.iter().any(|output| matches!(output, Output::Store(_))), "nobody signed this");
+        assert!(!outputs.is_empty() || feed.wake_at().is_some(), "nothing will ever happen again");
+    }
+}
+
+/// A filter as text: its negation, where that is not too deep, wants exactly what it does not want.
+pub fn watchtower_filter(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let (Ok(filter), Ok(negation)) = (Filter::from_text(text), Filter::from_text(&format!(r#"{{"not":{text}}}"#)))
+    else {
+        return;
+    };
+    let tags = [("live", Tag::Bool(true)), ("sym", Tag::Text("ETH".into()))].map(|(name, tag)| (name.to_owned(), tag));
+    let mut tags = Tags::from(tags);
+    tags.extend(Tag::number(1.5).map(|number| ("px".to_owned(), number)));
+    let headers = Headers { kind: "price", sequence: 7, timestamp_unix_ms: 9, tags: &tags };
+    assert_ne!(filter.matches(headers), negation.matches(headers), "a filter and its negation agree");
+}
+
+/// A protobuf message: the first byte chooses which.
+pub fn bps_message(bytes: &[u8]) {
+    let Some((choice, rest)) = bytes.split_first() else { return };
+    match choice % 3 {
+        0 => drop(Join::from_bytes(rest).map(|join| assert_eq!(Join::from_bytes(&join.to_bytes()), Ok(join)))),
+        1 => drop(Ack::from_bytes(rest).map(|ack| assert_eq!(Ack::from_bytes(&ack.to_bytes()).as_ref(), Ok(&ack)))),
+        _ => {
+            let Ok(broadcast) = Broadcast::from_bytes(rest) else { return };
+            assert_eq!(Broadcast::from_bytes(&broadcast.to_bytes()).as_ref(), Ok(&broadcast));
+            judge_unsigned(&broadcast);
+        }
+    }
+}
+
+/// A message of the bridge, binary and as the text of an offer.
+pub fn bps_bridge(bytes: &[u8]) {
+    if let Ok(broadcast) = read_subscribed(bytes) {
+        judge_unsigned(&broadcast);
+    }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let known = Bytes32([7; 32]);
+        let _ = Offer::from_text(text, &known, &known);
+    }
+}
+
+/// Nobody signed it as the admin whose address is zero.
+fn judge_unsigned(broadcast: &Broadcast) {
+    let cohort = Cohort { topic: Bytes32([7; 32]), admin: Address::ZERO };
+    let judged = judge(&cohort, broadcast, Some(3));
+    assert!(!matches!(judged, Ok(Judged::Delivered { .. } | Judged::Claim)), "nobody signed this");
+}
+
+/// The inputs of vectors of the two other protocols.
+fn feed_seeds(op: &str, input: &Value) -> Option<(&'static str, Vec<u8>)> {
+    let bytes = |of: &Value| Input::new(of).bytes().ok();
+    match op {
+        "watchtower_cbor" => Some(("watchtower_cbor", bytes(&input["bytes"])?)),
+        "watchtower_verify" => {
+            let messages = input["messages"].as_array()?.iter();
+            let messages = messages.filter_map(|message| watchtower_message(Input::new(message)).ok());
+            let page = map([
+                ("messages", Cbor::Array(messages.map(|message| message.to_value()).collect())),
+                ("head_sequence", 9.into()),
+                ("floor_sequence", 1.into()),
+            ]);
+            Some(("watchtower_answer", page.to_bytes()))
+        }
+        "watchtower_open" => {
+            Some(("watchtower_cbor", watchtower_message(Input::new(&input["message"])).ok()?.to_value().to_bytes()))
+        }
+        "watchtower_filter" => Some(("watchtower_filter", input["filter"].to_string().into_bytes())),
+        "bps_protobuf" => {
+            let choice = ["Join", "Ack", "Broadcast"].iter().position(|name| input["type"] == *name)?;
+            Some(("bps_message", [vec![u8::try_from(choice).ok()?], bytes(&input["bytes"])?].concat()))
+        }
+        "bps_bridge_frame" => Some(("bps_bridge", bytes(&input["message"])?)),
+        "bps_offer" => Some(("bps_bridge", input["text"].as_str()?.into())),
+        _ => None,
+    }
+}
+
 /// What the vectors have for each target: honest objects and those that are refused.
 pub fn seeds(vector_files: &[Value]) -> Vec<(&'static Target, Vec<u8>)> {
     let mut seeds = Vec::new();
@@ -138,6 +260,9 @@ pub fn seeds(vector_files: &[Value]) -> Vec<(&'static Target, Vec<u8>)> {
     };
     for vector in vector_files.iter().filter_map(|file| file["vectors"].as_array()).flatten() {
         let input = &vector["in"];
+        if let Some((name, bytes)) = vector["op"].as_str().and_then(|op| feed_seeds(op, input)) {
+            add(name, bytes);
+        }
         if let Some(file) = input["file"].as_str().and_then(decode_base64) {
             add("audit", file.clone());
             add("audit_parts", file);

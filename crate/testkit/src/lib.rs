@@ -4,6 +4,7 @@ pub mod audit_text;
 pub mod bench;
 pub mod builder;
 pub mod edge_signature;
+pub mod feed_scene;
 pub mod fuzz;
 pub mod honest;
 pub mod random;

@@ -7,6 +7,9 @@ use remuda_wire::Bytes32;
 
 use crate::refusal::WatchtowerRefusal;
 
+/// How many keys a schedule may have: far more than anyone rotates, and no more than fits anywhere.
+pub const MAX_ENTRIES: usize = 16_384;
+
 /// One rotation: from `effective_sequence` on, this key signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyEntry {
@@ -39,7 +42,7 @@ impl KeySchedule {
     /// Judges a whole schedule. It may be empty: then no message verifies.
     ///
     /// # Errors
-    /// [`WatchtowerRefusal::KeySchedule`].
+    /// [`WatchtowerRefusal::KeySchedule`], also above [`MAX_ENTRIES`].
     pub fn new(entries: impl IntoIterator<Item = KeyEntry>) -> Result<Self, WatchtowerRefusal> {
         let mut schedule = Self::default();
         entries.into_iter().try_for_each(|entry| schedule.push(entry))?;
@@ -51,7 +54,7 @@ impl KeySchedule {
         let last = self.entries.last().map(|(entry, _)| entry);
         let next_id = last.map_or(Some(1), |last| last.signing_key_id.checked_add(1));
         let falls = last.is_some_and(|last| entry.effective_sequence < last.effective_sequence);
-        if next_id != Some(entry.signing_key_id) || falls {
+        if next_id != Some(entry.signing_key_id) || falls || self.entries.len() >= MAX_ENTRIES {
             return Err(WatchtowerRefusal::KeySchedule);
         }
         self.entries.push((entry, PublicKey::parse(&entry.pubkey)));
@@ -63,16 +66,22 @@ impl KeySchedule {
     /// # Errors
     /// [`WatchtowerRefusal::KeySchedule`]; then nothing was added.
     pub fn extend(&mut self, entries: &[KeyEntry]) -> Result<(), WatchtowerRefusal> {
-        let mut longer = self.clone();
-        for entry in entries {
-            match self.entries.iter().find(|(known, _)| known.signing_key_id == entry.signing_key_id) {
-                Some((known, _)) if known == entry => {}
-                Some(_) => return Err(WatchtowerRefusal::KeySchedule),
-                None => longer.push(*entry)?,
-            }
+        let before = self.entries.len();
+        let added = entries.iter().try_for_each(|entry| match self.entry(entry.signing_key_id) {
+            Some(known) if known == entry => Ok(()),
+            Some(_) => Err(WatchtowerRefusal::KeySchedule),
+            None => self.push(*entry),
+        });
+        if added.is_err() {
+            self.entries.truncate(before);
         }
-        *self = longer;
-        Ok(())
+        added
+    }
+
+    /// The entry of this id: ids count from 1.
+    fn entry(&self, signing_key_id: u64) -> Option<&KeyEntry> {
+        let at = usize::try_from(signing_key_id.checked_sub(1)?).ok()?;
+        self.entries.get(at).map(|(entry, _)| entry)
     }
 
     /// The entries, in order.
@@ -86,8 +95,8 @@ impl KeySchedule {
     /// # Errors
     /// [`WatchtowerRefusal::KeySchedule`] when none is effective, or the message names another id.
     pub fn key_at(&self, sequence: u64, signing_key_id: u64) -> Result<Option<&PublicKey>, WatchtowerRefusal> {
-        let effective = self.entries.iter().rev().find(|(entry, _)| entry.effective_sequence <= sequence);
-        match effective {
+        let effective = self.entries.partition_point(|(entry, _)| entry.effective_sequence <= sequence);
+        match effective.checked_sub(1).and_then(|at| self.entries.get(at)) {
             Some((entry, key)) if entry.signing_key_id == signing_key_id => Ok(key.as_ref()),
             _ => Err(WatchtowerRefusal::KeySchedule),
         }

@@ -209,9 +209,9 @@ fn sealed_messages_wait_for_their_key_and_hold_the_cursor() {
     assert_eq!(feed.pending(), 3);
 
     // A key of a later epoch opens nothing before its turn.
-    feed.give_key(8, epoch_key(8), at(1));
+    feed.give_key(8, epoch_key(8));
     assert!(settle(&mut feed, &mut actor, 1).is_empty());
-    feed.give_key(7, epoch_key(7), at(2));
+    feed.give_key(7, epoch_key(7));
     let told = settle(&mut feed, &mut actor, 2);
     assert_eq!(sequences(&told), [3, 4, 5]);
     let plain: Vec<_> = batches(&told)[0].items.iter().map(|item| item.content.clone()).collect();
@@ -242,7 +242,7 @@ fn what_waits_for_a_key_is_bounded_and_lost_nowhere() {
     run(&mut feed, &mut actor, 0);
     assert_eq!(feed.pending(), 500);
     assert_eq!(feed.wake_at(), None, "only a key helps");
-    feed.give_key(7, epoch_key(7), at(1));
+    feed.give_key(7, epoch_key(7));
     assert!(sequences(&settle(&mut feed, &mut actor, 1)).into_iter().eq(1..=1_200));
 }
 
@@ -262,7 +262,7 @@ fn a_gap_is_reported_behind_what_waits_for_a_key() {
     run(&mut feed, &mut actor, now);
     feed.choose(Choice::Resume, at(now));
     assert!(sequences(&settle(&mut feed, &mut actor, now)).is_empty(), "the cursor does not pass what waits");
-    feed.give_key(7, epoch_key(7), at(now));
+    feed.give_key(7, epoch_key(7));
     let told = settle(&mut feed, &mut actor, now);
     assert_eq!(sequences(&told), [1, 8, 9, 10]);
     assert_eq!(batches(&told)[0].gaps, [Gap { first: 2, last: 7 }]);

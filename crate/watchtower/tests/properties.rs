@@ -164,7 +164,7 @@ proptest! {
                     told = std::iter::from_fn(|| feed.poll_output()).filter(|output| !matches!(output, Output::Request(_))).collect();
                 }
                 Event::GiveKey(epoch) => {
-                    feed.give_key(epoch, epoch_key(epoch), at(now));
+                    feed.give_key(epoch, epoch_key(epoch));
                     told = settle(&mut feed, &mut actor, now);
                 }
                 Event::Restart { stored } => {
@@ -186,7 +186,7 @@ proptest! {
         for round in 0..8 {
             now += 60_000;
             for epoch in 7..10 {
-                feed.give_key(epoch, epoch_key(epoch), at(now));
+                feed.give_key(epoch, epoch_key(epoch));
             }
             let told = run(&mut feed, &mut actor, now);
             let too_old = told.iter().any(|output| matches!(output, Output::CursorTooOld(_)));

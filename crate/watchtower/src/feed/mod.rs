@@ -164,8 +164,10 @@ pub struct Feed {
     held: VecDeque<Value>,
     /// The schedule was fetched for the message in hand.
     history_is_fresh: bool,
-    /// The answer in hand was full, or its head is ahead.
-    more: More,
+    /// The answer in hand was full: there is probably more.
+    full: bool,
+    /// Something came of the answer in hand.
+    advanced: bool,
     waiting: VecDeque<Waiting>,
     epochs_asked: BTreeSet<u64>,
     idle: u32,
@@ -174,17 +176,6 @@ pub struct Feed {
     pull_again: bool,
     counters: Counters,
     outputs: VecDeque<Output>,
-}
-
-/// What an answer says about the next pull.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum More {
-    /// It was full: at once.
-    Now,
-    /// It brought something: soon.
-    Soon,
-    /// It brought nothing.
-    Idle,
 }
 
 impl Feed {
@@ -210,7 +201,8 @@ impl Feed {
             phase: Phase::Idle { due_ms: 0 },
             held: VecDeque::new(),
             history_is_fresh: false,
-            more: More::Idle,
+            full: false,
+            advanced: false,
             waiting: VecDeque::new(),
             epochs_asked: BTreeSet::new(),
             idle: 0,
@@ -333,14 +325,11 @@ impl Feed {
         if self.unplaced.take() == Some(Start::Head) {
             // The one message that came is before the head, or is the head itself.
             self.jump(page.head_sequence, None);
-            self.more = More::Soon;
+            self.full = false;
             return Ok(());
         }
-        self.more = match page.messages.len() {
-            0 => More::Idle,
-            count if count == limit => More::Now,
-            _ => More::Soon,
-        };
+        self.full = page.messages.len() == limit;
+        self.advanced = false;
         self.held = page.messages.into();
         Ok(())
     }
@@ -351,7 +340,7 @@ impl Feed {
             Some(start) => {
                 let head = matches!(start, Start::Head);
                 self.jump(if head { refused.head_sequence } else { refused.floor_sequence - 1 }, None);
-                self.more = More::Now;
+                self.full = true;
                 self.settle(at);
             }
             None => {
@@ -363,8 +352,10 @@ impl Feed {
 
     /// Adds to the schedule; answers whether there is more to ask for.
     fn take_history(&mut self, entries: &[KeyEntry], limit: usize) -> Result<bool, WatchtowerRefusal> {
+        let before = self.verifier.schedule.entries().len();
         self.verifier.schedule.extend(entries)?;
-        let more = entries.len() == limit;
+        // A full answer of what is known already would go on for ever.
+        let more = entries.len() == limit && self.verifier.schedule.entries().len() > before;
         self.history_is_fresh = !more;
         if !entries.is_empty() && !more {
             self.outputs.push_back(Output::KeyHistory(self.verifier.schedule.entries().copied().collect()));
@@ -392,6 +383,7 @@ impl Feed {
             Step::Repeat => self.counters.repeats = self.counters.repeats.saturating_add(1),
             Step::Verified(message) => {
                 self.counters.verified = self.counters.verified.saturating_add(1);
+                self.advanced = true;
                 self.last_message = Some((*message).clone());
                 self.waiting.push_back(Waiting::Message(Box::new(message)));
             }
@@ -447,18 +439,17 @@ impl Feed {
         };
         let first = self.verifier.cursor.last_sequence.saturating_add(1);
         self.jump(to, Some(Gap { first, last: to }));
-        self.more = More::Now;
+        self.full = true;
         self.settle(at);
     }
 
     /// A content key came. What waits for it is delivered.
-    pub fn give_key(&mut self, key_epoch: u64, key: SecretBytes, at: Moment) {
+    pub fn give_key(&mut self, key_epoch: u64, key: SecretBytes) {
         self.keys.insert(self.verifier.stream_id.clone(), key_epoch, key);
         self.epochs_asked.remove(&key_epoch);
         self.deliver();
         if self.phase == Phase::Full {
-            self.more = More::Now;
-            self.settle(at);
+            self.pull();
         }
     }
 

@@ -1,8 +1,6 @@
 //! From verified to delivered, and what comes next.
 
-use alloc::boxed::Box;
-
-use super::{Batch, Content, Feed, Gap, Item, Moment, More, Output, Phase, Waiting};
+use super::{Batch, Content, Feed, Gap, Item, Moment, Output, Phase, Waiting};
 use crate::content_key::{open, OpenRefused};
 use crate::verifier::{Cursor, VerifiedMessage};
 
@@ -11,13 +9,14 @@ impl Feed {
     pub(super) fn jump(&mut self, to: u64, gap: Option<Gap>) {
         self.verifier.cursor = Cursor { last_sequence: to, last_digest: None };
         self.last_message = None;
+        self.advanced = true;
         self.waiting.push_back(Waiting::Jump { to, gap });
     }
 
     /// Delivers what can be, in order, as one batch.
     pub(super) fn deliver(&mut self) {
         let mut batch = Batch::default();
-        let mut moved = false;
+        let (mut moved, mut missing) = (false, None);
         while let Some(next) = self.waiting.pop_front() {
             match next {
                 Waiting::Jump { to, gap } => {
@@ -31,9 +30,7 @@ impl Feed {
                     }
                     Err(key_epoch) => {
                         self.waiting.push_front(Waiting::Message(message));
-                        if self.epochs_asked.insert(key_epoch) {
-                            self.outputs.push_back(Output::StreamAccessRequired { key_epoch });
-                        }
+                        missing = Some(key_epoch).filter(|epoch| self.epochs_asked.insert(*epoch));
                         break;
                     }
                 },
@@ -43,11 +40,12 @@ impl Feed {
         if moved {
             self.outputs.push_back(Output::Store(batch));
         }
+        self.outputs.extend(missing.map(|key_epoch| Output::StreamAccessRequired { key_epoch }));
     }
 
     /// The content of a message; `None` when the filter does not want it, an epoch whose key is missing as error.
-    fn content(&mut self, message: &Box<VerifiedMessage>) -> Result<Option<Content>, u64> {
-        if !self.filter.matches(&***message) {
+    fn content(&mut self, message: &VerifiedMessage) -> Result<Option<Content>, u64> {
+        if !self.filter.matches(&**message) {
             self.counters.filtered = self.counters.filtered.saturating_add(1);
             return Ok(None);
         }
@@ -63,20 +61,18 @@ impl Feed {
         self.deliver();
         self.history_is_fresh = false;
         let again = core::mem::take(&mut self.pull_again);
-        match self.more {
-            More::Now => self.idle = 0,
-            _ if again => self.idle = 0,
-            More::Soon => {
-                self.idle = 0;
-                return self.sleep(at);
-            }
-            More::Idle => {
-                self.sleep(at);
-                self.idle = self.idle.saturating_add(1);
-                return;
-            }
+        // Whoever sends full answers of what is known already is not asked at once.
+        if !self.advanced && !again {
+            self.sleep(at);
+            self.idle = self.idle.saturating_add(1);
+            return;
         }
-        self.pull();
+        self.idle = 0;
+        if self.full || again {
+            self.pull();
+        } else {
+            self.sleep(at);
+        }
     }
 
     fn sleep(&mut self, at: Moment) {

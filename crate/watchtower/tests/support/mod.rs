@@ -61,7 +61,7 @@ impl Author {
         let number = f64::from(u32::try_from(sequence).expect("a small sequence"));
         Draft {
             timestamp_unix_ms: 1_800_000_000_000 + sequence,
-            kind: if sequence % 2 == 0 { "even" } else { "odd" }.into(),
+            kind: if sequence.is_multiple_of(2) { "even" } else { "odd" }.into(),
             content_type: None,
             tags: BTreeMap::from([("n".into(), Tag::number(number).expect("finite"))]),
             payload: sequence.to_be_bytes().into(),

@@ -27,7 +27,7 @@ const BROWSER: Place = Place::Only(&["crate/web/", "crate/wasm/", "tests-wasm/"]
 const RULES: [Rule; 6] = [
     Rule {
         word: "tiny_keccak",
-        place: Place::Only(&["crate/wire/src/preimage.rs", "crate/bps/"]),
+        place: Place::Only(&["crate/wire/src/preimage.rs"]),
         why: "what is hashed is written down in one place",
     },
     Rule {

@@ -21,7 +21,7 @@ mod signature;
 mod snapshot;
 mod streaming;
 mod tree;
-mod watchtower;
+pub mod watchtower;
 
 use super::input::Input;
 use super::Answer;

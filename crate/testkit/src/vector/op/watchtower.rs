@@ -163,7 +163,7 @@ pub fn unwrap(input: &Input<'_>) -> Answer {
 }
 
 /// A message by way of its CBOR, so that its shape is judged where it always is.
-fn message(input: Input<'_>) -> Result<StreamMessage, Refused> {
+pub fn message(input: Input<'_>) -> Result<StreamMessage, Refused> {
     let (number, bytes) = (
         |name| -> Result<Cbor, Refused> { Ok(Cbor::Unsigned(input.at(name).u64()?)) },
         |name| -> Result<Cbor, Refused> { Ok(Cbor::Bytes(input.at(name).bytes()?)) },
