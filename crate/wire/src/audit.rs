@@ -87,12 +87,10 @@ impl AuditMagic {
 impl Canonical for AuditMagic {
     const MIN_BYTES: usize = 8;
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        if reader.array()? == Self::BYTES {
-            Ok(Self)
-        } else {
-            Err(DecodeError::UnknownVersion)
-        }
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let magic = reader.array();
+        reader.require(magic == Self::BYTES, DecodeError::UnknownVersion);
+        Self
     }
 
     fn encode(&self, writer: &mut Writer) {
