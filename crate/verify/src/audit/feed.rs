@@ -4,7 +4,6 @@
 //! parts that say their length never more than that. A part that says nothing is tried again only when its bytes have
 //! doubled, so the work is linear whatever the chunks are.
 
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use remuda_wire::audit::{AuditMagic, HeldObject};
@@ -16,6 +15,7 @@ use remuda_wire::snapshot::SnapshotManifest;
 use remuda_wire::{Bytes32, Canonical, DecodeError, Reader};
 
 use super::judge::Judge;
+use crate::sorted::SortedMap;
 
 /// One item, its long byte strings borrowed.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(super) struct Fault {
 #[derive(Debug)]
 enum Stage {
     Start,
-    ChainReads { left: usize, views: BTreeSet<(u64, Bytes32, Bytes32)>, duplicate: bool },
+    ChainReads { left: usize, views: SortedMap<(u64, Bytes32, Bytes32), ()>, duplicate: bool },
     Items { done: usize, declared: usize },
     Failed(Fault),
 }
@@ -165,7 +165,7 @@ impl Feed {
                 let left = reader.length(bound::MAX_AUDIT_CHAIN_READS);
                 if reader.result().is_ok() {
                     *judge = Some(Judge::new(context, stream_id));
-                    self.stage = Stage::ChainReads { left, views: BTreeSet::new(), duplicate: false };
+                    self.stage = Stage::ChainReads { left, views: SortedMap::new(), duplicate: false };
                 }
             }
             Stage::ChainReads { left: 0, duplicate: true, .. } => reader.fail(DecodeError::Duplicate),
@@ -179,7 +179,8 @@ impl Feed {
                 let read = BrokerState::read(&mut reader);
                 if let (Ok(()), Some(judge)) = (reader.result(), judge) {
                     *left -= 1;
-                    *duplicate |= !views.insert((read.view.height, read.view.block_hash, read.view.chain_instance_id));
+                    let view = (read.view.height, read.view.block_hash, read.view.chain_instance_id);
+                    *duplicate |= views.insert(view, ()).is_some();
                     judge.chain_read(read);
                 }
             }
