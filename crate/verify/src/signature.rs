@@ -125,7 +125,7 @@ impl PublicKey {
     ///
     /// # Errors
     /// [`VerifyError::Signature`].
-    pub fn verify_digest<T: Signed>(&self, object: &T, digest: &Bytes32) -> Result<(), VerifyError> {
+    pub fn verify_digest(&self, object: &dyn Signed, digest: &Bytes32) -> Result<(), VerifyError> {
         self.verify(&digest.0, object.signature())
     }
 }

@@ -67,6 +67,7 @@ object! {
 
 object! {
     /// `KeyBatchReceiptV1`: the provider made one batch durable on the key stream.
+    #[derive(Copy)]
     pub struct KeyBatchReceipt {
         context: SigningContext,
         served_at: FinalizedView,

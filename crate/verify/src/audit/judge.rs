@@ -17,7 +17,6 @@ use super::groups::Groups;
 use super::provenance::Provenance;
 use super::report::{AuditReport, AuditVerdict, Finding};
 use super::subscription::{GroupPlace, Subscription, Verifier};
-use crate::evidence::AuthenticatedObject;
 use crate::fast::{FastState, FastSubscription, FastSubscriptionConfig};
 use crate::group::{GroupName, GroupSubscriptionConfig};
 use crate::record_shape::StreamShape;
@@ -231,11 +230,10 @@ impl Judge {
         };
         let bundle = SnapshotBundle { manifest, receipt, bytes, application_key: &application_key };
         let snapshot = expectation.verify(&bundle, &self.provenance.chain)?;
-        let anchor = match snapshot.anchor().clone() {
-            SnapshotAnchor::Checkpoint(receipt) => AuthenticatedObject::CheckpointReceipt(receipt),
-            SnapshotAnchor::Append(receipt) => AuthenticatedObject::AppendReceipt(receipt),
-        };
-        self.provenance.keep(item, &anchor);
+        match snapshot.anchor() {
+            SnapshotAnchor::Checkpoint(receipt) => self.provenance.keep(item, &**receipt, receipt.digest()),
+            SnapshotAnchor::Append(receipt) => self.provenance.keep(item, &**receipt, receipt.digest()),
+        }
         Ok(())
     }
 }

@@ -14,9 +14,9 @@ use remuda_wire::Bytes32;
 
 use super::claim::{Anchor, AnchorScope, Append, Body, Checkpoint, Claim, Evident, Group, KeyBatch, Transition};
 use super::coverage::Coverage;
+use super::object::evident;
 use super::stairs::Stairs;
 use super::AuthenticatedObject;
-use crate::authentic::Verified;
 use crate::sorted::SortedMap;
 
 /// What the lists of an index are of.
@@ -168,16 +168,17 @@ impl EvidencePool {
     /// Adds an object of an item, unless its digest is here already. Answers for each code the earliest item whose
     /// object it contradicts, in the order of those items.
     pub fn insert(&mut self, item: usize, object: &AuthenticatedObject) -> Vec<(Contradiction, usize)> {
-        self.insert_claim(item, object.claim())
+        self.insert_evident(item, evident(object), object.digest())
     }
 
-    /// Adds an object whose kind is known.
-    pub(crate) fn insert_verified<T: Evident>(
+    /// Adds an authentic object that has this signing digest.
+    pub(crate) fn insert_evident(
         &mut self,
         item: usize,
-        object: &Verified<T>,
+        object: &dyn Evident,
+        digest: Bytes32,
     ) -> Vec<(Contradiction, usize)> {
-        self.insert_claim(item, Claim::of(object))
+        self.insert_claim(item, Claim::of(object, digest))
     }
 
     pub(super) fn insert_claim(&mut self, item: usize, claim: Claim) -> Vec<(Contradiction, usize)> {
