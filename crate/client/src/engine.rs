@@ -18,7 +18,7 @@ use remuda_wire::grant::StreamGrant;
 use remuda_wire::preimage::keccak256;
 use remuda_wire::Bytes32;
 
-use crate::append::{AppendId, PendingAppend};
+use crate::command::{CommandId, PendingCommand};
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
 use crate::key_book::KeyBook;
@@ -40,6 +40,8 @@ pub struct EngineConfig {
     pub budget: AdmissionBudget,
     /// How much a subscription may be sent ahead.
     pub credit: CreditTarget,
+    /// Whether the application expects an encrypted stream: what it appends is sealed, or goes in the clear.
+    pub encrypted: bool,
     /// The transports to use, by the caller's word; `None` for those that the provider's record announces.
     pub transports: Option<Transports>,
 }
@@ -125,9 +127,9 @@ pub struct Engine {
     /// Bytes of the bodies that `work` came in, since it was last empty.
     work_bytes: usize,
     waiting: Waiting,
-    appends: BTreeMap<RequestHandle, PendingAppend>,
-    /// Appends that were never sent: told once it is known why.
-    unsent: Vec<AppendId>,
+    commands: BTreeMap<RequestHandle, PendingCommand>,
+    /// Commands that were never sent: told once it is known why.
+    unsent: Vec<CommandId>,
     /// Another owner has taken the database over: this engine can keep nothing any more.
     fenced: bool,
     outputs: VecDeque<Output>,
@@ -158,7 +160,7 @@ impl Engine {
             work: VecDeque::new(),
             work_bytes: 0,
             waiting: Waiting::Nothing,
-            appends: BTreeMap::new(),
+            commands: BTreeMap::new(),
             unsent: Vec::new(),
             fenced: false,
             outputs: VecDeque::new(),

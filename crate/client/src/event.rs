@@ -6,7 +6,7 @@ use remuda_verify::fast::Assurance;
 use remuda_wire::transition::TransitionKind;
 use remuda_wire::Bytes32;
 
-use crate::append::{AppendId, AppendOutcome};
+use crate::command::{CommandId, CommandOutcome};
 use crate::failure::Failure;
 
 /// How the engine stands to its provider.
@@ -119,11 +119,11 @@ pub enum Event {
         /// What.
         failure: Failure,
     },
-    /// An append was settled.
-    Appended {
+    /// A command was settled.
+    Settled {
         /// Which.
-        id: AppendId,
+        id: CommandId,
         /// How.
-        outcome: AppendOutcome,
+        outcome: CommandOutcome,
     },
 }

@@ -31,6 +31,23 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// The stream is encrypted, or not, against what the application expects: nothing is sent or read under a wrong belief.
+    pub fn encryption_mismatch(is_encrypted: bool) -> Self {
+        Self {
+            code: "encryption/mismatch".into(),
+            remedy: Remedy::FixRequest,
+            rule: "CIP-39 §9.1".into(),
+            meaning: if is_encrypted {
+                "the stream is encrypted: say so, and give its data keys"
+            } else {
+                "the stream is not encrypted: what is appended would be readable by its provider"
+            }
+            .into(),
+        }
+    }
+}
+
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         let section = refusal.section();

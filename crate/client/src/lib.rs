@@ -11,19 +11,21 @@
 #![no_std]
 extern crate alloc;
 
-mod append;
+mod command;
 mod engine;
 mod event;
 mod failure;
 mod key_book;
+mod keyring;
 mod outcome;
 mod subscription;
 mod verifier;
 mod work;
 
-pub use append::{Append, AppendId, AppendOutcome};
+pub use command::{Append, CommandId, CommandOutcome};
 pub use engine::{Engine, EngineConfig, Output};
 pub use event::{BatchSummary, Connection, Event, SegmentSummary, TransitionSummary};
 pub use failure::Failure;
+pub use keyring::{Keyring, OpenedPayload};
 pub use outcome::ChainReadError;
 pub use subscription::{ProofScope, Subscription, SubscriptionSpec, SubscriptionState};

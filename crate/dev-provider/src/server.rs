@@ -11,6 +11,7 @@ use remuda_wire::{Bytes32, Canonical};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::backend::Backend;
 use crate::broker::Broker;
 use crate::chain::{stream_config, Chain, Genesis};
 use crate::exchange::Exchange;
@@ -47,8 +48,9 @@ pub async fn serve(settings: Settings, feeds: FeedsSettings) -> anyhow::Result<(
     if settings.writer > 0 {
         tokio::spawn(writer::run(Arc::clone(&broker), site.lanes.clone(), settings.writer));
     }
+    let backend = Backend::new(settings.backend, closing.clone());
     let feeds = watchtower::open(&feeds.watchtower, Clock::System)?.merge(bps::open(&feeds.bps, Clock::System)?);
-    let routes = router(site, feeds, settings.pages.as_deref());
+    let routes = router(site, feeds, settings.pages.as_deref()).merge(backend.routes());
     let listener = listener.tap_io(|stream| {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "no TCP_NODELAY");

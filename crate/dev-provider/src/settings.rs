@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use remuda_wire::chain::DeliveryClass;
 
+use crate::backend::settings::BackendSettings;
 use crate::bps::BrokerSettings;
 use crate::lie::Lie;
 use crate::watchtower::FeedSettings;
@@ -85,4 +86,7 @@ pub struct Settings {
     /// Longest life of a session, in milliseconds.
     #[arg(long, default_value_t = 3_600_000)]
     pub session_ms: u64,
+    /// The backend of the streaming document.
+    #[command(flatten)]
+    pub backend: BackendSettings,
 }

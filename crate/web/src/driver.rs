@@ -9,11 +9,12 @@ use std::rc::Rc;
 use futures_channel::mpsc::{unbounded, UnboundedReceiver, UnboundedSender};
 use futures_util::future::{select, AbortHandle, Abortable, Either};
 use futures_util::StreamExt;
-use remuda_client::{Append, AppendId, ChainReadError, Engine, EngineConfig, Event, Failure, Output, SubscriptionSpec};
+use remuda_client::{ChainReadError, CommandId, Engine, EngineConfig, Event, Failure, Output, SubscriptionSpec};
 use remuda_position::{commit, Committed, Fence, PositionKey, Store, StoreError, StoredPosition};
 use remuda_session::{ApiMisuse, PostId, Slot, SocketId, Transport, TransportError, Transports};
 use remuda_wire::chain::EndpointTransport;
 use remuda_wire::context::FinalizedView;
+use remuda_wire::request::RequestBody;
 use remuda_wire::{Bytes32, Remedy, Signature};
 use wasm_bindgen_futures::spawn_local;
 
@@ -70,8 +71,8 @@ pub enum Command {
     Subscribe(SubscriptionSpec),
     /// Unsubscribe.
     Unsubscribe(PositionKey),
-    /// Append.
-    Append(AppendId, Append),
+    /// Ask for one thing; an append is sealed where the stream is encrypted.
+    Request(CommandId, Box<RequestBody>),
     /// The browser says that the network is back: try now.
     Online,
     /// Close for good.
@@ -223,7 +224,7 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
                 engine.subscribe(spec);
             }
             Input::Command(Command::Unsubscribe(key)) => engine.unsubscribe(key, now),
-            Input::Command(Command::Append(id, append)) => engine.append(id, append, now),
+            Input::Command(Command::Request(id, request)) => engine.command(id, *request, now),
             Input::Command(Command::Online) => engine.handle_online(now),
             // Taken by the loop.
             Input::Command(Command::Close) => {}

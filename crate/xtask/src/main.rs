@@ -8,6 +8,7 @@ mod audit;
 mod bench;
 mod browser_suites;
 mod check;
+mod codegen;
 mod fuzz;
 mod glue;
 mod pages;
@@ -57,6 +58,12 @@ enum Command {
     /// Write crate/VALIDATION.md: rule by rule, what refuses its violation and what shows it.
     Validation {
         /// Only say whether it is up to date and complete.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Write what is generated from the .proto file.
+    Codegen {
+        /// Only say whether it is up to date.
         #[arg(long)]
         check: bool,
     },
@@ -111,6 +118,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Layers => check::layers::run(workspace),
         Command::Purity => check::purity::run(workspace, setup),
         Command::Validation { check } => validation::run(workspace, check),
+        Command::Codegen { check } => codegen::run(workspace, check),
         Command::Vectors(request) => vectors::run(workspace, setup, &request, tally),
         Command::Audit(request) => audit::run(workspace, &request),
         Command::Fuzz(request) => fuzz::run(workspace, &request, tally),

@@ -5,11 +5,14 @@ use alloc::rc::Rc;
 use remuda_position::{Committed, Evidence, PositionKey, StoreError};
 use remuda_session::ErrorKind;
 use remuda_verify::authentic::KeySource;
+use remuda_verify::response::ResponseVerifier;
 use remuda_verify::signature::PublicKey;
+use remuda_wire::response::ResponseBody;
 use remuda_wire::verdict::Refusal;
 use remuda_wire::{Bytes32, Remedy};
 
 use super::{Engine, Output};
+use crate::command::{CommandOutcome, PendingCommand};
 use crate::event::{BatchSummary, Connection, Event, SegmentSummary, TransitionSummary};
 use crate::failure::Failure;
 use crate::subscription::{Load, Place, SubscriptionState};
@@ -25,15 +28,20 @@ impl Engine {
     /// Applies frames in order until one must wait.
     pub(super) fn apply_work(&mut self, now_ms: u64) {
         while let (Waiting::Nothing, Some(work)) = (&self.waiting, self.work.front()) {
-            let subscription_id = work.subscription_id();
-            let Some(key) = self.routes.get(&subscription_id).copied() else {
-                // Of a subscription that has left meanwhile.
-                self.work.pop_front();
-                continue;
+            let route = match work.subscription_id() {
+                None => None,
+                Some(id) => match self.routes.get(&id) {
+                    Some(key) => Some((id, *key)),
+                    // Of a subscription that has left meanwhile.
+                    None => {
+                        self.work.pop_front();
+                        continue;
+                    }
+                },
             };
-            let lineage = work.lineage();
-            let subscription = self.subscriptions.get_mut(&key);
-            if let Some(held) = lineage.zip(subscription).and_then(|(lineage, it)| it.take_overdue(lineage)) {
+            let subscription = route.and_then(|(_, key)| self.subscriptions.get_mut(&key));
+            let overdue = work.lineage().zip(subscription).and_then(|(lineage, it)| it.take_overdue(lineage));
+            if let Some(((subscription_id, _), held)) = route.zip(overdue) {
                 self.work.push_front(Work::Adopt(subscription_id, held));
                 continue;
             }
@@ -43,9 +51,14 @@ impl Engine {
                 self.waiting = Waiting::Key { view, retry_at_ms: None };
                 return;
             }
-            let Some(work) = self.work.pop_front() else { return };
-            if let Err(failure) = self.apply(key, work) {
-                self.subscription_failed(key, failure, now_ms);
+            match (self.work.pop_front(), route) {
+                (Some(Work::Answer(command, result)), _) => self.judge_answer(command, result),
+                (Some(work), Some((_, key))) => {
+                    if let Err(failure) = self.apply(key, work) {
+                        self.subscription_failed(key, failure, now_ms);
+                    }
+                }
+                (Some(_) | None, _) => return,
             }
         }
         if self.work.is_empty() {
@@ -95,6 +108,11 @@ impl Engine {
                 Ok(())
             }
             (Work::Ended(_, failure), _) => Err(failure),
+            // Of no subscription.
+            (Work::Answer(command, result), _) => {
+                self.judge_answer(command, result);
+                Ok(())
+            }
             (Work::Adopt(_, transition), Verifier::Fast(verifier)) => {
                 let adopted = verifier.handle_transition(Rc::unwrap_or_clone(transition), &self.keys)?;
                 let transition = adopted.transition();
@@ -108,6 +126,19 @@ impl Engine {
                 Ok(())
             }
         }
+    }
+
+    /// A result that does not answer its request says nothing of it: it was sent, and its fate is unknown.
+    fn judge_answer(&mut self, command: PendingCommand, result: ResponseBody) {
+        let verifier = ResponseVerifier { context: &self.config.context, keys: &self.keys };
+        let outcome = match verifier.verify_result(&command.request, result) {
+            Ok(answered) => CommandOutcome::Accepted(answered),
+            Err(refusal) => {
+                self.fail(None, refusal.into());
+                CommandOutcome::Unknown
+            }
+        };
+        self.tell(Event::Settled { id: command.id, outcome });
     }
 
     /// What was held until now is next.

@@ -8,7 +8,7 @@ use remuda_wire::chain::Purpose;
 use remuda_wire::request::{CloseSubscriptionRequest, RequestBody};
 
 use super::{Engine, Output};
-use crate::append::{Append, AppendId, AppendOutcome, PendingAppend};
+use crate::command::{CommandId, CommandOutcome, PendingCommand};
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::subscription::{Load, Subscription, SubscriptionSpec, SubscriptionState};
@@ -79,20 +79,20 @@ impl Engine {
         self.tell(Event::StatusChanged);
     }
 
-    /// Appends; settled by exactly one [`Event::Appended`].
-    pub fn append(&mut self, id: AppendId, append: Append, now_ms: u64) {
-        let request = append.into_request(self.config.stream_id);
-        self.send_append(PendingAppend { id, request, sent_again: false }, now_ms);
+    /// Asks for one thing, an append sealed already where the stream is encrypted; settled by exactly one
+    /// [`Event::Settled`]. Subscriptions are not asked for in this way.
+    pub fn command(&mut self, id: CommandId, request: RequestBody, now_ms: u64) {
+        self.send_command(PendingCommand { id, request, sent_again: false }, now_ms);
         self.handle_channel(now_ms);
     }
 
-    pub(super) fn send_append(&mut self, append: PendingAppend, now_ms: u64) {
-        match self.channel.submit(RequestBody::Append(append.request.clone()), now_ms) {
+    pub(super) fn send_command(&mut self, command: PendingCommand, now_ms: u64) {
+        match self.channel.submit(command.request.clone(), now_ms) {
             Ok(handle) => {
-                self.appends.insert(handle, append);
+                self.commands.insert(handle, command);
             }
             Err(misuse) => {
-                self.tell(Event::Appended { id: append.id, outcome: AppendOutcome::Refused(misuse.into()) });
+                self.tell(Event::Settled { id: command.id, outcome: CommandOutcome::Refused(misuse.into()) })
             }
         }
     }

@@ -6,14 +6,13 @@ use remuda_session::{
     ChannelOutput, CloseCause, ErrorKind, Output as SessionOutput, PostId, ProviderError, RequestHandle,
 };
 use remuda_session::{RoutedFrame, Slot, SocketId, TransportError};
-use remuda_verify::response::verify_provisional;
 use remuda_wire::context::FinalizedView;
 use remuda_wire::response::ResponseBody;
-use remuda_wire::verdict::{ProtocolViolation, Refusal, VerifyError};
+use remuda_wire::verdict::{Refusal, VerifyError};
 use remuda_wire::{Bytes32, Signature};
 
 use super::{Engine, Output};
-use crate::append::{AppendOutcome, PendingAppend};
+use crate::command::{CommandOutcome, PendingCommand};
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
 use crate::outcome::ChainReadError;
@@ -131,8 +130,13 @@ impl Engine {
         if !self.awaits_start() {
             return;
         }
-        if self.keys.stream().is_none() {
+        let Some(stream) = self.keys.stream() else {
             self.chain_failed(None, Refusal::from(VerifyError::StreamMismatch).into(), None, now_ms);
+            return;
+        };
+        if stream.encrypted != self.config.encrypted {
+            let failure = Failure::encryption_mismatch(stream.encrypted);
+            self.chain_failed(None, failure, None, now_ms);
             return;
         }
         let Some(transports) = self.transports() else {
@@ -193,8 +197,8 @@ impl Engine {
             }
         }
         for id in core::mem::take(&mut self.unsent) {
-            let outcome = AppendOutcome::Refused(Failure::from(&TransportError::Offline));
-            self.tell(Event::Appended { id, outcome });
+            let outcome = CommandOutcome::Refused(Failure::from(&TransportError::Offline));
+            self.tell(Event::Settled { id, outcome });
         }
         self.apply_work(now_ms);
         self.pace(now_ms);
@@ -232,32 +236,35 @@ impl Engine {
             }
             SessionOutput::PollTimeout { handle } | SessionOutput::Unanswered { handle } => {
                 self.opening.remove(&handle);
-                if let Some(append) = self.appends.remove(&handle) {
-                    self.tell(Event::Appended { id: append.id, outcome: AppendOutcome::Unknown });
+                if let Some(command) = self.commands.remove(&handle) {
+                    self.tell(Event::Settled { id: command.id, outcome: CommandOutcome::Unknown });
                 }
             }
             SessionOutput::Unsent { handle } => {
                 self.opening.remove(&handle);
-                self.unsent.extend(self.appends.remove(&handle).map(|append| append.id));
+                self.unsent.extend(self.commands.remove(&handle).map(|command| command.id));
             }
             SessionOutput::Closed { cause, retry_at_ms } => self.handle_closed(slot, &cause, retry_at_ms, now_ms),
         }
     }
 
     fn handle_answer(&mut self, handle: RequestHandle, result: Result<ResponseBody, ProviderError>, now_ms: u64) {
-        if let Some(append) = self.appends.remove(&handle) {
+        if let Some(command) = self.commands.remove(&handle) {
             let outcome = match result {
-                Ok(body) => self.judge_append(body),
-                // The session is gone, not the right to append: it had no effect, and the next session takes it.
-                Err(error) if error.kind() == ErrorKind::InvalidProofOfPossession && !append.sent_again => {
-                    self.send_append(PendingAppend { sent_again: true, ..append }, now_ms);
+                Ok(body) => {
+                    self.work.push_back(Work::Answer(command, body));
+                    return;
+                }
+                // The session is gone, not the right to ask: it had no effect, and the next session takes it.
+                Err(error) if error.kind() == ErrorKind::InvalidProofOfPossession && !command.sent_again => {
+                    self.send_command(PendingCommand { sent_again: true, ..command }, now_ms);
                     return;
                 }
                 // The peer has seen this very counter: a copy of ours was faster, and its answer is lost.
-                Err(error) if error.kind() == ErrorKind::RequestReplay => AppendOutcome::Unknown,
-                Err(error) => AppendOutcome::Refused(Failure::from(&error)),
+                Err(error) if error.kind() == ErrorKind::RequestReplay => CommandOutcome::Unknown,
+                Err(error) => CommandOutcome::Refused(Failure::from(&error)),
             };
-            self.tell(Event::Appended { id: append.id, outcome });
+            self.tell(Event::Settled { id: command.id, outcome });
         } else if let Some((key, subscription_id)) = self.opening.remove(&handle) {
             // One that has left meanwhile, or is being opened anew under another id, is not concerned.
             if self.routes.get(&subscription_id) != Some(&key) {
@@ -273,24 +280,6 @@ impl Engine {
                     }
                 }
                 Err(error) => self.subscription_failed(key, Failure::from(&error), now_ms),
-            }
-        }
-    }
-
-    /// A result that does not answer an append to this stream says nothing of it: it was sent, and its fate is unknown.
-    fn judge_append(&mut self, body: ResponseBody) -> AppendOutcome {
-        let verdict = match body {
-            ResponseBody::Append(result) => {
-                verify_provisional(&self.config.context, &self.config.stream_id, &result).map(|()| result)
-            }
-            // The session compared the methods: no other body answers an append.
-            _ => Err(ProtocolViolation::ResponseMethod.into()),
-        };
-        match verdict {
-            Ok(result) => AppendOutcome::Accepted(result),
-            Err(refusal) => {
-                self.fail(None, refusal.into());
-                AppendOutcome::Unknown
             }
         }
     }
@@ -314,7 +303,7 @@ impl Engine {
     fn handle_closed(&mut self, slot: Slot, cause: &CloseCause, retry_at_ms: Option<u64>, now_ms: u64) {
         if slot == Slot::Command {
             for id in core::mem::take(&mut self.unsent) {
-                self.tell(Event::Appended { id, outcome: AppendOutcome::Refused(Failure::from(cause)) });
+                self.tell(Event::Settled { id, outcome: CommandOutcome::Refused(Failure::from(cause)) });
             }
             if !matches!(cause, CloseCause::Requested | CloseCause::Expired) {
                 self.fail(None, Failure::from(cause));
@@ -322,7 +311,8 @@ impl Engine {
             return;
         }
         self.in_session = false;
-        self.work.clear();
+        // What was answered is answered, whatever became of the session.
+        self.work.retain(|work| matches!(work, Work::Answer(..)));
         self.work_bytes = 0;
         // A commit that is under way goes on, and is told when it is done.
         if matches!(self.waiting, Waiting::Key { .. }) {

@@ -2,7 +2,6 @@
 
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 use remuda_wire::preimage::request_body_hash;
-use remuda_wire::record::{RecordHeader, RecordKind, RecordOrigin};
 use remuda_wire::request::{AppendRequest, RequestBody};
 use remuda_wire::response::AppendResult;
 use remuda_wire::{object, Bytes32, Canonical};
@@ -32,21 +31,7 @@ pub(super) fn create_tables(transaction: &WriteTransaction) -> anyhow::Result<()
 
 /// The record of an append, before it has an id.
 pub fn appended_record(body: AppendRequest) -> StoredRecord {
-    StoredRecord {
-        header: RecordHeader {
-            stream_id: body.stream_id,
-            lane_id: body.lane_id,
-            origin: RecordOrigin::Client,
-            kind: RecordKind::Application,
-            client_message_id: body.client_message_id,
-            created_at_ms: body.client_created_at_ms,
-            visible_after_ms: body.visible_after_ms,
-            expires_at_ms: body.expires_at_ms,
-            encryption_generation: body.encryption_generation,
-            nonce: body.nonce,
-        },
-        payload: body.payload,
-    }
+    StoredRecord { header: body.header(), payload: body.payload }
 }
 
 impl Log {

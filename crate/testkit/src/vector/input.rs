@@ -1,6 +1,7 @@
 //! Reading a vector's inputs: hexadecimal and its expressions, decimal strings, canonical objects.
 
 use remuda_bps::BpsRefusal;
+use remuda_streaming::StreamRefused;
 use remuda_watchtower::WatchtowerRefusal;
 use remuda_wire::verdict::{AdmissionRefused, EndpointRefused, VerifyError};
 use remuda_wire::{Bytes32, Canonical, DecodeError, Refusal};
@@ -25,7 +26,16 @@ macro_rules! from_plane {
     )+};
 }
 
-from_plane!(Refusal, DecodeError, VerifyError, AdmissionRefused, EndpointRefused, WatchtowerRefusal, BpsRefusal);
+from_plane!(
+    Refusal,
+    DecodeError,
+    VerifyError,
+    AdmissionRefused,
+    EndpointRefused,
+    StreamRefused,
+    WatchtowerRefusal,
+    BpsRefusal
+);
 
 /// The `in` of a vector, or a part of it.
 #[derive(Clone, Copy, Debug)]

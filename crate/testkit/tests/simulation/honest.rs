@@ -1,6 +1,6 @@
 //! Fair weather: everything arrives, once, in order, soon.
 
-use remuda_client::{AppendOutcome, BatchSummary, Connection, Event, SubscriptionSpec, SubscriptionState};
+use remuda_client::{BatchSummary, CommandOutcome, Connection, Event, SubscriptionSpec, SubscriptionState};
 use remuda_session::{Transport, Transports};
 
 use crate::provider::settings;
@@ -45,7 +45,7 @@ fn every_durable_record_arrives(offered: Transports, used: Transport) {
         world.check_appends(client);
         let tab = &world.clients[client];
         assert_eq!(world.failures(client), Vec::<String>::new());
-        assert!(appended.iter().all(|number| matches!(tab.settled[number][..], [AppendOutcome::Accepted(_)])));
+        assert!(appended.iter().all(|number| matches!(tab.settled[number][..], [CommandOutcome::Accepted(_)])));
         assert_eq!(world.provider.durable(&SubscriptionSpec::FullStream.scope()).len(), 240);
         assert_eq!(tab.engine.connection(), &Connection::Open { transport: used });
         assert!(tab.engine.subscriptions().values().all(|it| *it.state() == SubscriptionState::Live));

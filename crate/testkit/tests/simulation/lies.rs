@@ -1,7 +1,7 @@
 //! Every lie is caught with its code; what was honest before it is kept; F does not move by it.
 
 use clap::ValueEnum;
-use remuda_client::{AppendOutcome, Connection, Event, SubscriptionSpec, SubscriptionState};
+use remuda_client::{CommandOutcome, Connection, Event, SubscriptionSpec, SubscriptionState};
 use remuda_dev_provider::lie::Lie;
 use remuda_position::Boundary;
 use remuda_session::{Transport, Transports};
@@ -127,13 +127,13 @@ fn an_append_result_that_lies_is_not_accepted() {
             let lane = world.provider.lanes()[0];
             let number = world.append(client, lane);
             world.run_for(2_000).await;
-            assert_eq!(world.clients[client].settled[&number], [AppendOutcome::Unknown]);
+            assert_eq!(world.clients[client].settled[&number], [CommandOutcome::Unknown]);
             assert_eq!(world.failures(client), [code]);
             // It is one result, not the session.
             world.bend = None;
             let number = world.append(client, lane);
             world.run_for(2_000).await;
-            assert!(matches!(world.clients[client].settled[&number][..], [AppendOutcome::Accepted(_)]));
+            assert!(matches!(world.clients[client].settled[&number][..], [CommandOutcome::Accepted(_)]));
         });
     }
 }
@@ -164,7 +164,7 @@ fn a_session_that_breaks_the_protocol_is_closed_visibly_and_can_be_started_again
         let number = world.append(client, world.provider.lanes()[0]);
         world.run_for(120_000).await;
         assert_eq!(world.clients[client].posts, posts, "a closed engine is silent");
-        assert!(matches!(world.clients[client].settled[&number][..], [AppendOutcome::Refused(_)]));
+        assert!(matches!(world.clients[client].settled[&number][..], [CommandOutcome::Refused(_)]));
         world.bend = None;
         world.with_engine(client, |engine, _| engine.handle_start([3; 32]));
         assert!(world.run_until(10_000, |world| world.caught_up(client)).await, "it is back");

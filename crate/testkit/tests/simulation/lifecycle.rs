@@ -1,6 +1,6 @@
 //! Restarts, takeovers, sleep: what an engine lives through, one at a time.
 
-use remuda_client::{AppendOutcome, Connection, Event, SubscriptionSpec, SubscriptionState};
+use remuda_client::{CommandOutcome, Connection, Event, SubscriptionSpec, SubscriptionState};
 use remuda_position::{StoredItemBody, StoredTransition};
 use remuda_wire::transition::TransitionKind;
 
@@ -152,7 +152,7 @@ fn of_two_owners_the_fenced_one_stops() {
         world.write_some(10).await;
         world.run_for(60_000).await;
         assert_eq!(world.clients[first].posts, posts);
-        assert!(matches!(world.clients[first].settled[&number][..], [AppendOutcome::Refused(_)]));
+        assert!(matches!(world.clients[first].settled[&number][..], [CommandOutcome::Refused(_)]));
         assert_eq!(*world.clients[first].engine.connection(), Connection::Closed);
     });
 }
@@ -314,7 +314,7 @@ fn a_session_that_the_provider_forgot_fails_no_subscription() {
         let number = world.append(client, lane);
         world.run_for(10_000).await;
         // It had no effect in the session that was forgotten, so it is sent once more in the next.
-        let [AppendOutcome::Accepted(_)] = &world.clients[client].settled[&number][..] else {
+        let [CommandOutcome::Accepted(_)] = &world.clients[client].settled[&number][..] else {
             panic!("{:?}", world.clients[client].settled)
         };
         assert!(world.run_until(10_000, |world| world.caught_up(client) && !is_new(world)).await);

@@ -61,6 +61,7 @@ pub fn settings() -> Settings {
         batch_ms: 100,
         batch_records: 1024,
         session_ms: 3_600_000,
+        backend: Default::default(),
     }
 }
 

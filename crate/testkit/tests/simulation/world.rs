@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use ed25519_dalek::{Signer, SigningKey};
 use remuda_client::{
-    Append, AppendId, AppendOutcome, ChainReadError, Engine, EngineConfig, Event, Output, SubscriptionSpec,
+    Append, ChainReadError, CommandId, CommandOutcome, Engine, EngineConfig, Event, Output, SubscriptionSpec,
 };
 use remuda_dev_provider::settings::Settings;
 use remuda_dev_provider::time::Clock;
@@ -24,6 +24,7 @@ use remuda_position::{commit, Admission, AdmissionBudget, Committed, PositionKey
 use remuda_session::{CreditTarget, PostId, Slot, SocketId, TransportError, Transports};
 use remuda_wire::context::FinalizedView;
 use remuda_wire::preimage::keccak256;
+use remuda_wire::request::RequestBody;
 use remuda_wire::{Bytes, Bytes32, Signature};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 use tokio::time::Instant;
@@ -60,7 +61,7 @@ pub struct Client {
     pub engine: Engine,
     pub events: Vec<(u64, Event)>,
     /// How each append was settled.
-    pub settled: BTreeMap<u64, Vec<AppendOutcome>>,
+    pub settled: BTreeMap<u64, Vec<CommandOutcome>>,
     /// What it submitted in this life.
     pub submitted: Vec<u64>,
     specs: Vec<SubscriptionSpec>,
@@ -179,6 +180,7 @@ impl World {
             fence,
             budget: AdmissionBudget::default(),
             credit: self.credit,
+            encrypted: false,
             transports: Some(self.transports),
         };
         Engine::new(config).expect("a grant for this stream")
@@ -239,8 +241,11 @@ impl World {
             expires_at_ms: 0,
             payload: Bytes::new(format!("record {number}").into_bytes()).expect("short"),
         };
+        let request = append.into_request(self.provider.stream_id());
         self.clients[client].submitted.push(number);
-        self.with_engine(client, |engine, now_ms| engine.append(AppendId(number), append, now_ms));
+        self.with_engine(client, |engine, now_ms| {
+            engine.command(CommandId(number), RequestBody::Append(request), now_ms)
+        });
         number
     }
 
@@ -468,7 +473,7 @@ impl World {
                     self.later_exactly(client, wait, Input::Apply(Box::new(admission)));
                 }
                 Output::Event(event) => {
-                    if let Event::Appended { id, outcome } = &event {
+                    if let Event::Settled { id, outcome } = &event {
                         self.clients[client].settled.entry(id.0).or_default().push(outcome.clone());
                     }
                     self.clients[client].events.push((now_ms, event));

@@ -1,7 +1,8 @@
 //! Reading what JavaScript passes in. Whatever is missing or of another kind is named.
 
 use js_sys::{Array, Function, Reflect, Uint8Array};
-use remuda_client::SubscriptionSpec;
+use remuda_client::{Keyring, SubscriptionSpec};
+use remuda_verify::key_derivation::SecretBytes;
 use remuda_wire::scope::{LaneScope, LaneSet};
 use remuda_wire::{Bytes32, Canonical};
 use wasm_bindgen::{JsCast, JsValue};
@@ -50,6 +51,25 @@ pub fn bytes(options: &JsValue, name: &str) -> Result<Vec<u8>, JsValue> {
     let array: Uint8Array =
         member(options, name).dyn_into().map_err(|_| bad_argument(&format!("`{name}` is a Uint8Array")))?;
     Ok(array.to_vec())
+}
+
+/// A data key, 32 bytes.
+pub fn data_key(key: &[u8]) -> Result<SecretBytes, JsValue> {
+    key.try_into().map(SecretBytes::new).map_err(|_| bad_argument("a data key has 32 bytes"))
+}
+
+/// `{ generation: bigint, key: Uint8Array }[]`; absent for a stream that is not encrypted.
+pub fn keyring(keys: &JsValue) -> Result<Option<Keyring>, JsValue> {
+    if keys.is_undefined() || keys.is_null() {
+        return Ok(None);
+    }
+    let wrong = || bad_argument("`dataKeys` is a list of { generation: bigint, key: Uint8Array }");
+    let mut keyring = Keyring::default();
+    for entry in keys.dyn_ref::<Array>().ok_or_else(wrong)?.iter() {
+        let generation = u64::try_from(member(&entry, "generation")).map_err(|_| wrong())?;
+        keyring.insert(generation, data_key(&bytes(&entry, "key")?)?);
+    }
+    Ok(Some(keyring))
 }
 
 /// A digest in hexadecimal.

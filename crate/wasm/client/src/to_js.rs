@@ -1,19 +1,24 @@
 //! Items, boundaries, statuses and events as plain objects.
 
-use js_sys::Array;
-use remuda_client::{AppendOutcome, Connection, Engine, Event, Subscription, SubscriptionSpec, SubscriptionState};
+use js_sys::{Array, Uint8Array};
+use remuda_client::{
+    CommandOutcome, Connection, Engine, Event, Failure, Keyring, OpenedPayload, Subscription, SubscriptionSpec,
+    SubscriptionState,
+};
 use remuda_position::{
     Anchor, Boundary, ItemAssurance, PositionKey, StoredItem, StoredItemBody, StoredRecord, StoredStandardRecord,
     StoredTransition,
 };
 use remuda_session::Transport;
-use remuda_wire::record::{RecordHeader, RecordId, RecordKind};
-use remuda_wire::response::AppendResult;
+use remuda_verify::response::AnsweredResult;
+use remuda_wire::lane::{LaneRecord, LaneStatus};
+use remuda_wire::record::{RecordHeader, RecordKind};
 use remuda_wire::transition::TransitionKind;
+use remuda_wire::Remedy;
 use wasm_bindgen::JsValue;
 
 use crate::object::{number, time_ms, Builder, ToJs};
-use crate::thrown::failure_object;
+use crate::thrown::{failure_object, thrown};
 
 const fn assurance_name(assurance: ItemAssurance) -> &'static str {
     match assurance {
@@ -31,32 +36,43 @@ const fn kind_name(kind: TransitionKind) -> &'static str {
     }
 }
 
-/// One committed item with its local number.
-pub fn item(number: u64, item: &StoredItem) -> JsValue {
+/// One committed item with its local number. With a keyring its stream is encrypted, and payloads are opened.
+pub fn item(number: u64, item: &StoredItem, keyring: Option<&Keyring>) -> JsValue {
     let object = Builder::new().with("item", &number).with("assurance", assurance_name(item.assurance));
     match &item.body {
-        StoredItemBody::Record(record) => record_members(object, record),
+        StoredItemBody::Record(record) => record_members(object, record, keyring),
         StoredItemBody::Transition(transition) => transition_members(object, transition),
-        StoredItemBody::StandardRecord(record) => standard_record_members(object, record),
+        StoredItemBody::StandardRecord(record) => standard_record_members(object, record, keyring),
     }
     .build()
 }
 
-fn record_members(object: Builder, record: &StoredRecord) -> Builder {
+fn record_members(object: Builder, record: &StoredRecord, keyring: Option<&Keyring>) -> Builder {
     let object = object
         .with("kind", "record")
         .with("brokerEpoch", &record.record_id.broker_epoch)
         .with("sequence", &record.record_id.sequence)
         .with("checkpoint", &record.checkpoint);
-    header_members(object, &record.header).with("payload", &*record.payload)
+    payload_members(header_members(object, &record.header), &record.header, &record.payload, keyring)
 }
 
-fn standard_record_members(object: Builder, record: &StoredStandardRecord) -> Builder {
+fn standard_record_members(object: Builder, record: &StoredStandardRecord, keyring: Option<&Keyring>) -> Builder {
     let object = object
         .with("kind", "standard-record")
         .with("sequence", &record.record_id.sequence)
         .with("receipt", &record.receipt);
-    header_members(object, &record.header).with("payload", &*record.payload)
+    payload_members(header_members(object, &record.header), &record.header, &record.payload, keyring)
+}
+
+/// `payload` is null for as long as it cannot be read; `sealed` then says why.
+fn payload_members(object: Builder, header: &RecordHeader, payload: &[u8], keyring: Option<&Keyring>) -> Builder {
+    let (plaintext, sealed) = match keyring.map(|keyring| keyring.open(header, payload)) {
+        None | Some(OpenedPayload::Clear) => (Uint8Array::from(payload).into(), None),
+        Some(OpenedPayload::Opened(plaintext)) => (Uint8Array::from(plaintext.as_slice()).into(), None),
+        Some(OpenedPayload::Sealed) => (JsValue::NULL, Some("encryption/no-key")),
+        Some(OpenedPayload::Unreadable(error)) => (JsValue::NULL, Some(error.code())),
+    };
+    object.with_value("payload", &plaintext).with_value("sealed", &sealed.map_or(JsValue::NULL, JsValue::from_str))
 }
 
 fn header_members(object: Builder, header: &RecordHeader) -> Builder {
@@ -172,7 +188,7 @@ pub fn status(engine: &Engine, storage: &str) -> JsValue {
 /// An engine's event as JavaScript gets it; `None` for those that are told another way.
 pub fn event(event: &Event) -> Option<JsValue> {
     let object = match event {
-        Event::StatusChanged | Event::Appended { .. } => return None,
+        Event::StatusChanged | Event::Settled { .. } => return None,
         Event::Batch { key, batch, last_item } => Builder::new()
             .with("type", "batch")
             .with("key", &key.0)
@@ -211,37 +227,54 @@ pub fn event(event: &Event) -> Option<JsValue> {
     Some(object.build())
 }
 
-/// What a provider answered to an append.
-pub fn append_result(result: &AppendResult) -> JsValue {
-    let epoch = match &result.record_id {
-        RecordId::Fast(id) => Some(id.broker_epoch),
-        RecordId::Standard(_) => None,
-    };
-    let watermark = result.durable_watermark.as_ref().map_or(JsValue::NULL, |watermark| {
-        Builder::new()
-            .with("brokerEpoch", &watermark.broker_epoch)
-            .with("lastDurableSequence", &watermark.last_durable_sequence)
-            .build()
-    });
-    Builder::new()
-        .with("brokerEpoch", &epoch)
-        .with("sequence", &result.record_id.sequence())
-        .with("durable", &result.append_receipt.is_some())
-        .with_value("watermark", &watermark)
-        .build()
-}
-
-/// How an append ended: its result, or the failure to throw.
-pub fn append_outcome(outcome: &AppendOutcome) -> Result<JsValue, JsValue> {
-    use crate::thrown::thrown;
+/// How a command ended: its result, or the failure to throw.
+pub fn command_outcome(outcome: &CommandOutcome) -> Result<JsValue, JsValue> {
     match outcome {
-        AppendOutcome::Accepted(result) => Ok(append_result(result)),
-        AppendOutcome::Refused(failure) => Err(thrown(failure)),
-        AppendOutcome::Unknown => Err(thrown(&remuda_client::Failure {
-            code: "append/outcome-unknown".into(),
-            remedy: remuda_wire::Remedy::Surface,
+        CommandOutcome::Accepted(answered) => Ok(answer(answered)),
+        CommandOutcome::Refused(failure) => Err(thrown(failure)),
+        CommandOutcome::Unknown => Err(thrown(&Failure {
+            code: "command/outcome-unknown".into(),
+            remedy: Remedy::Surface,
             rule: String::new(),
-            meaning: "the record was sent and not answered: it may or may not be in the stream".into(),
+            meaning: "the request was sent and not answered: it may or may not have been done".into(),
         })),
     }
+}
+
+fn answer(answered: &AnsweredResult) -> JsValue {
+    match answered {
+        AnsweredResult::Provisional { record_id, watermark } => Builder::new()
+            .with("brokerEpoch", &record_id.broker_epoch)
+            .with("sequence", &record_id.sequence)
+            .with("durable", &false)
+            .with_value(
+                "watermark",
+                &Builder::new()
+                    .with("brokerEpoch", &watermark.broker_epoch)
+                    .with("lastDurableSequence", &watermark.last_durable_sequence)
+                    .build(),
+            )
+            .build(),
+        AnsweredResult::Appended(receipt) => Builder::new()
+            .with_value("brokerEpoch", &JsValue::NULL)
+            .with("sequence", &receipt.record_id.sequence())
+            .with("durable", &true)
+            .with("receipt", &receipt.digest())
+            .build(),
+        AnsweredResult::Lane { lane, receipt } => lane_members(lane).with("receipt", &receipt.digest()).build(),
+        AnsweredResult::Lanes(page) => Builder::new()
+            .with_value("lanes", &page.lanes.iter().map(|lane| lane_members(lane).build()).collect::<Array>())
+            .with("nextAfter", &page.next_after_lane_id)
+            .build(),
+        // What else can be asked for is not asked for by this artefact.
+        _ => JsValue::NULL,
+    }
+}
+
+fn lane_members(lane: &LaneRecord) -> Builder {
+    let status = match lane.status {
+        LaneStatus::Active => "active",
+        LaneStatus::Closed => "closed",
+    };
+    Builder::new().with("lane", &lane.lane_id).with("metadataHash", &lane.metadata_hash).with("status", status)
 }

@@ -12,7 +12,7 @@ use anyhow::{bail, Result};
 
 use crate::setup::Setup;
 use crate::workspace::Workspace;
-use crate::{pages, process, validation};
+use crate::{codegen, pages, process, validation};
 
 /// Crates that must run anywhere: no import, no clock, no randomness.
 const PURE: [&str; 8] = [
@@ -29,9 +29,10 @@ const PURE: [&str; 8] = [
 /// Runs every check, going on after a failure so that one run shows everything.
 pub fn run(workspace: &Workspace, setup: &Setup) -> Result<()> {
     type Check = fn(&Workspace, &Setup) -> Result<()>;
-    let checks: [(&str, Check); 8] = [
+    let checks: [(&str, Check); 9] = [
         ("format", |workspace, _| process::run(cargo(workspace).args(["fmt", "--all", "--check"]))),
         ("layers", |workspace, _| layers::run(workspace)),
+        ("codegen", |workspace, _| codegen::run(workspace, true)),
         ("validation", |workspace, _| validation::run(workspace, true)),
         ("clippy", |workspace, _| {
             process::run(cargo(workspace).args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))

@@ -19,6 +19,7 @@ mod retention;
 mod session;
 mod signature;
 mod snapshot;
+mod streaming;
 mod tree;
 pub mod watchtower;
 
@@ -79,6 +80,10 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("bps_bridge_frame", bps::bridge_frame),
     ("bps_offer", bps::offer),
     ("bps_protobuf", bps::protobuf),
+    ("streaming_topic", streaming::topic),
+    ("streaming_request", streaming::request),
+    ("streaming_frames", streaming::frames),
+    ("streaming_grpc_web", streaming::grpc_web),
 ];
 
 /// The operation called `name`.
