@@ -7,6 +7,7 @@
 //!  frames    ─▶ verify ─▶ Commit ─▶ handle_committed ─▶ Event::Committed
 //! ```
 //! The driver gives one input, drains [`Engine::poll_output`] until it is empty, then sleeps until [`Engine::wake_at`].
+//! [`receiver`] is the same for the streaming document: static streams, queries and receipts.
 //! Frames are applied in the order in which they came; while a key is read or a commit is under way they wait.
 #![no_std]
 extern crate alloc;
@@ -17,6 +18,7 @@ mod event;
 mod failure;
 mod key_book;
 mod outcome;
+pub mod receiver;
 mod subscription;
 mod work;
 

@@ -11,7 +11,7 @@ use remuda_streaming::{SequenceId, Topic, TopicKind};
 
 use super::key::{Key, KeyRange};
 use super::limits::Limit;
-use super::message::number_messages;
+use super::message::{number_messages, NewMessage};
 use super::place::{Processed, Received};
 use super::processor::{Applied, Attempt, Block, IdentityReference, Outcome, Processor, RejectionReason};
 use super::row::{decode, PendingRow, Phase, RejectedRow, TopicRow};
@@ -158,7 +158,9 @@ async fn apply(
     }
     transaction.put(Key::state(topic), applied.state);
     transaction.put_topic(topic, row);
-    let messages = applied.messages.into_iter().filter(|message| message.group == *topic).collect();
+    // An envelope makes messages of its own group, and an identity makes none.
+    let ours = |message: &NewMessage| topic.kind() == TopicKind::Group && message.group == *topic;
+    let messages = applied.messages.into_iter().filter(ours).collect();
     number_messages(transaction, store, messages).await
 }
 
