@@ -3,7 +3,6 @@
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
-use remuda_streaming::OrderedPrefix;
 use remuda_verify::fast::{AdoptedTransition, VerifiedBatch};
 use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::record::{FastRecordId, RecordId};
@@ -40,10 +39,9 @@ mod sealed {
     pub trait Sealed {}
     impl Sealed for remuda_verify::fast::VerifiedBatch<super::DeliveredRecord> {}
     impl Sealed for remuda_verify::fast::AdoptedTransition {}
-    impl Sealed for remuda_streaming::OrderedPrefix {}
 }
 
-/// Verified evidence of a signed history: where it begins, where it ends, what it holds. Sealed.
+/// Verified evidence: where it begins, where it ends, what it holds. Sealed.
 pub trait Evidence: sealed::Sealed {
     /// True when it continues what is durable at `boundary`.
     fn follows(&self, boundary: &Boundary) -> bool;
@@ -62,19 +60,6 @@ pub trait Evidence: sealed::Sealed {
 
     /// Its items, in order.
     fn into_items(self) -> Vec<StoredItem>;
-}
-
-/// Evidence that is a prefix of a topic's order, not of a signed history. Sealed: a target, the newest row, a push hint and
-/// a publish reply move no F (STR-062).
-pub trait PrefixEvidence: sealed::Sealed {
-    /// The rows, and the place behind which they begin.
-    fn into_prefix(self) -> OrderedPrefix;
-}
-
-impl PrefixEvidence for OrderedPrefix {
-    fn into_prefix(self) -> OrderedPrefix {
-        self
-    }
 }
 
 impl Evidence for VerifiedBatch<DeliveredRecord> {

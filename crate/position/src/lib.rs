@@ -25,6 +25,6 @@ pub mod topic;
 
 pub use admission::{Admission, AdmissionBudget};
 pub use boundary::{AdoptedLineage, Anchor, Boundary, CheckpointEnd, PositionKey, StoredPosition, StreamPoint};
-pub use evidence::{DeliveredRecord, Evidence, PrefixEvidence};
+pub use evidence::{DeliveredRecord, Evidence};
 pub use item::{ItemAssurance, RowBytes, StoredItem, StoredItemBody, StoredRecord, StoredRow, StoredTransition};
 pub use store::{commit, Committed, Fence, Store, StoreError, WriteSet};

@@ -29,6 +29,11 @@ impl Inbox {
         self.waiting.contains_key(topic)
     }
 
+    /// Whether a topic has something to offer.
+    pub fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
     /// Takes what a source served.
     pub fn offer(&mut self, prefixes: Vec<OrderedPrefix>) {
         for prefix in prefixes {

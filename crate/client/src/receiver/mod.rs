@@ -18,6 +18,7 @@ mod sync;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
+use remuda_position::topic::limits::ACTIVE_DATABASE_POLL_INTERVAL_MS;
 use remuda_position::topic::place::Received;
 use remuda_position::topic::receipt::{Receipt, ReceiptRefused};
 use remuda_streaming::query::QueryPage;
@@ -26,7 +27,7 @@ use remuda_streaming::{Bytes, GrpcStatus, OrderedPrefix, SequenceId, StreamRefus
 pub use fetches::{Fetches, QueryId};
 pub use inbox::Inbox;
 pub use streams::{StaticStreams, StreamEnd, StreamEvent, StreamId, StreamsConfig};
-pub use sync::{Cause, Sync, SyncOutcome, Unfinished};
+pub use sync::{Cause, SyncOutcome, SyncRun, Unfinished};
 
 /// What the driver does next.
 #[derive(Debug)]
@@ -81,6 +82,8 @@ pub struct Receiver {
     inbox: Inbox,
     received: BTreeMap<Topic, Received>,
     receiving: Option<Vec<OrderedPrefix>>,
+    /// Not before then: the last commit failed.
+    receive_at_ms: u64,
     outputs: VecDeque<Output>,
     now_ms: u64,
 }
@@ -94,6 +97,7 @@ impl Receiver {
             inbox: Inbox::default(),
             received: BTreeMap::new(),
             receiving: None,
+            receive_at_ms: 0,
             outputs: VecDeque::new(),
             now_ms,
         }
@@ -142,11 +146,14 @@ impl Receiver {
         self.run(now_ms);
     }
 
-    /// What became of [`Output::Receive`]: `None` when the commit failed, and everything is offered again.
+    /// What became of [`Output::Receive`]: `None` when the commit failed, and everything is offered again after a while.
     pub fn handle_receipts(&mut self, receipts: Option<Vec<Receipt>>, now_ms: u64) {
         let batch = self.receiving.take().unwrap_or_default();
         match receipts {
-            None => self.inbox.give_back(batch),
+            None => {
+                self.inbox.give_back(batch);
+                self.receive_at_ms = now_ms.saturating_add(ACTIVE_DATABASE_POLL_INTERVAL_MS);
+            }
             Some(receipts) => receipts.into_iter().for_each(|receipt| self.settle(receipt)),
         }
         self.run(now_ms);
@@ -175,7 +182,8 @@ impl Receiver {
 
     /// When [`Receiver::handle_time`] is due; `None`: never by itself.
     pub fn wake_at(&self) -> Option<u64> {
-        [self.streams.wake_at(), self.fetches.wake_at()].into_iter().flatten().min()
+        let receive = (self.receiving.is_none() && self.inbox.is_ready()).then_some(self.receive_at_ms);
+        [self.streams.wake_at(), self.fetches.wake_at(), receive].into_iter().flatten().min()
     }
 
     /// The topics whose registration is active, for a status (STR-025).
@@ -235,7 +243,7 @@ impl Receiver {
         while let Some((query, message)) = self.fetches.poll_query(&self.received, &self.inbox, now_ms) {
             self.outputs.push_back(Output::Query { query, message });
         }
-        if self.receiving.is_none() {
+        if self.receiving.is_none() && now_ms >= self.receive_at_ms {
             let batch = self.inbox.take_batch();
             if !batch.is_empty() {
                 self.receiving = Some(batch.clone());

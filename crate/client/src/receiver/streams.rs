@@ -97,6 +97,8 @@ pub struct StaticStreams {
     open_at_ms: u64,
     /// The backend blamed the request: nothing is opened until the interests change.
     failed: bool,
+    /// Since the last plan nothing has changed that another one would answer.
+    settled: bool,
     paused: bool,
     last_id: u64,
     /// Topics to open next, in requests of at most 10,000.
@@ -115,6 +117,7 @@ impl StaticStreams {
             failures: 0,
             open_at_ms: 0,
             failed: false,
+            settled: true,
             paused: false,
             last_id: 0,
             to_open: VecDeque::new(),
@@ -125,7 +128,7 @@ impl StaticStreams {
     /// Replaces the topics that are wanted.
     pub fn set_interests(&mut self, topics: BTreeSet<Topic>) {
         if self.wanted != topics {
-            (self.wanted, self.failed) = (topics, false);
+            (self.wanted, self.failed, self.settled) = (topics, false, false);
         }
     }
 
@@ -226,7 +229,7 @@ impl StaticStreams {
     /// When silence has to be judged, or something may be opened again.
     pub fn wake_at(&self) -> Option<u64> {
         let silence = self.streams.values().map(Stream::silent_at).min();
-        let opening = (!self.failed && self.is_uncovered()).then_some(self.open_at_ms);
+        let opening = (!self.settled && !self.failed && !self.is_opening()).then_some(self.open_at_ms);
         silence.into_iter().chain(opening).min()
     }
 
@@ -236,14 +239,14 @@ impl StaticStreams {
         started.flat_map(|stream| &stream.topics).copied().filter(|topic| self.wanted.contains(topic)).collect()
     }
 
-    fn is_uncovered(&self) -> bool {
-        let covered: BTreeSet<_> = self.streams.values().flat_map(|stream| &stream.topics).collect();
-        self.wanted.iter().any(|topic| !covered.contains(topic))
+    fn is_opening(&self) -> bool {
+        !self.to_open.is_empty() || self.streams.values().any(|stream| !stream.started)
     }
 
     fn end(&mut self, id: StreamId, end: StreamEnd, now_ms: u64) {
         let Some(gone) = self.streams.remove(&id) else { return };
         self.replaced.remove(&id);
+        self.settled = false;
         if matches!(end, StreamEnd::Refused(_)) {
             self.events.push_back(StreamEvent::Cancelled(id));
         }
@@ -266,7 +269,7 @@ impl StaticStreams {
 
     /// Cancels what is replaced, once everything that replaces it has started.
     fn finish_replacement(&mut self) {
-        if self.to_open.is_empty() && self.streams.values().all(|stream| stream.started) {
+        if !self.is_opening() {
             for id in core::mem::take(&mut self.replaced) {
                 self.streams.remove(&id);
                 self.events.push_back(StreamEvent::Cancelled(id));
@@ -276,8 +279,7 @@ impl StaticStreams {
 
     /// Plans the next openings, unless some are under way.
     fn plan(&mut self, now_ms: u64) {
-        let opening = !self.to_open.is_empty() || self.streams.values().any(|stream| !stream.started);
-        if opening || self.failed {
+        if self.settled || self.failed || self.is_opening() {
             return;
         }
         // Of these nothing is wanted any more: there is nothing to replace them with.
@@ -309,5 +311,6 @@ impl StaticStreams {
         let topics: Vec<_> = topics.into_iter().collect();
         self.to_open = topics.chunks(MAX_STATIC_TOPICS).map(<[_]>::to_vec).collect();
         self.replaced = replaced;
+        self.settled = true;
     }
 }

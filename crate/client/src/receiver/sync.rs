@@ -53,13 +53,13 @@ struct Enrolled {
 /// One run. Its targets are asked for when it starts, or when a group is discovered, and do not move after that: traffic
 /// beyond them extends nothing.
 #[derive(Debug)]
-pub struct Sync {
+pub struct SyncRun {
     enrolled: BTreeMap<Topic, Enrolled>,
     asked: BTreeSet<Topic>,
     deadline_ms: u64,
 }
 
-impl Sync {
+impl SyncRun {
     /// Starts a run over these topics, with the usual deadline or another.
     pub fn start(topics: impl IntoIterator<Item = Topic>, now_ms: u64, timeout_ms: Option<u64>) -> Self {
         let deadline_ms = now_ms.saturating_add(timeout_ms.unwrap_or(BARRIER_TIMEOUT_MS));

@@ -1,6 +1,6 @@
 //! STR-040 to STR-044: targets that do not move, and ends that say what is left.
 
-use remuda_client::receiver::{Cause, Sync, SyncOutcome};
+use remuda_client::receiver::{Cause, SyncOutcome, SyncRun};
 use remuda_position::topic::obligation::Obligation;
 use remuda_position::topic::processor::Block;
 use remuda_streaming::Topic;
@@ -14,14 +14,14 @@ fn backend(rows: &[u8]) -> Backend {
     backend
 }
 
-fn ask(run: &mut Sync, backend: &Backend) -> Vec<(Topic, u64)> {
+fn ask(run: &mut SyncRun, backend: &Backend) -> Vec<(Topic, u64)> {
     let query = run.poll_newest().expect("a question");
     let answer = backend.newest(&query.to_bytes(), 0);
     let targets = run.handle_newest(query, Some(answer)).expect("honest");
     targets.iter().map(|(topic, target)| (*topic, target.through().get())).collect()
 }
 
-fn unfinished(run: &Sync) -> Obligation {
+fn unfinished(run: &SyncRun) -> Obligation {
     let (_, target) = run.open()[0];
     Obligation::Unfinished { target, received: Default::default(), processed: None, unresolved: vec![] }
 }
@@ -29,7 +29,7 @@ fn unfinished(run: &Sync) -> Obligation {
 #[test]
 fn targets_are_fixed_when_it_starts_and_later_traffic_extends_nothing() {
     let mut backend = backend(&[1, 1]);
-    let mut run = Sync::start([group(1), group(2)], 0, None);
+    let mut run = SyncRun::start([group(1), group(2)], 0, None);
     assert_eq!(ask(&mut run, &backend), [(group(1), 2), (group(2), 0)], "an empty topic owes nothing");
     backend.publish(group(1), b"later", 0, 0);
     run.enroll(group(1));
@@ -46,7 +46,7 @@ fn targets_are_fixed_when_it_starts_and_later_traffic_extends_nothing() {
 #[test]
 fn what_is_blocked_ends_nothing_before_the_others_are_done() {
     let backend = backend(&[1, 2]);
-    let mut run = Sync::start([group(1), group(2)], 1_000, Some(5_000));
+    let mut run = SyncRun::start([group(1), group(2)], 1_000, Some(5_000));
     ask(&mut run, &backend);
     let open = unfinished(&run);
     run.handle_measured(&group(1), open.clone(), Some(Block::Unsupported));
@@ -60,7 +60,7 @@ fn what_is_blocked_ends_nothing_before_the_others_are_done() {
 #[test]
 fn the_deadline_and_a_cancellation_name_every_obligation() {
     let backend = backend(&[1]);
-    let mut run = Sync::start([group(1)], 1_000, Some(5_000));
+    let mut run = SyncRun::start([group(1)], 1_000, Some(5_000));
     let lost = run.poll_newest().expect("a question");
     assert!(run.handle_newest(lost, None).is_err());
     let Some(SyncOutcome::Incomplete(left)) = run.poll_outcome(6_000) else { panic!("the deadline") };

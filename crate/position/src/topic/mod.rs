@@ -8,7 +8,7 @@
 //! | module | rules |
 //! |---|---|
 //! | [`place`] | F, P and D: types that do not convert into each other; H is [`remuda_streaming::Target`] |
-//! | [`receipt`] | STR-060 to STR-063: what an ordered prefix may become |
+//! | [`evidence`], [`receipt`] | STR-060 to STR-063: what may move F, and what it becomes |
 //! | [`processing`], [`processor`], [`welcome`] | STR-070 to STR-077, STR-080 to STR-086, STR-115 |
 //! | [`dependency`] | STR-075, STR-076: bounded requests, exact-N references, the healthy wait |
 //! | [`consumer`], [`reader`], [`message`] | STR-090 to STR-104 |
@@ -21,6 +21,7 @@
 
 pub mod consumer;
 pub mod dependency;
+pub mod evidence;
 pub mod key;
 pub mod limits;
 pub mod memory;

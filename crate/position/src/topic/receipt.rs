@@ -7,13 +7,13 @@ use remuda_streaming::{OrderedPrefix, ReceivedEnvelope, Topic, TopicKind};
 use remuda_wire::codec::{Bytes, VersionOne};
 use remuda_wire::{Bytes32, Canonical};
 
+use super::evidence::PrefixEvidence;
 use super::key::{Key, KeyRange};
 use super::limits::{Limit, ReceiptLimits};
 use super::place::Received;
 use super::row::{decode, KindRow, PendingRow, TopicRow};
 use super::store::{Entry, TopicStore};
 use super::transaction::{Transaction, ATTEMPTS};
-use crate::evidence::PrefixEvidence;
 use crate::store::StoreError;
 
 remuda_wire::verdicts! {

@@ -198,7 +198,7 @@ impl World {
     fn process(&mut self, index: usize) {
         let topic = topics()[index];
         let fault = self.store.fault.get();
-        let script = Script { transient: self.next_place % 2 == 0 };
+        let script = Script { transient: self.next_place.is_multiple_of(2) };
         let (at, step) = if index == 3 {
             let open = now(unresolved(&self.store, &topic, SequenceId::MAX)).expect("a store");
             let Some(at) = open.get(usize::try_from(self.next_place).expect("small") % open.len().max(1)) else {
