@@ -26,7 +26,7 @@ export interface OpenOptions {
   context: string;
   streamId: string;
   node: string;
-  endpoint?: string;
+  endpoints: string[];
   allowLoopback: boolean;
   grant: Uint8Array;
   sign: (digest: Uint8Array) => Promise<Uint8Array>;

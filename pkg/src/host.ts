@@ -59,7 +59,7 @@ interface RemoteAppend {
   timer: ReturnType<typeof setTimeout>;
 }
 
-const UNKNOWN: Status = { connection: "idle", retryAtMs: null, storage: "ready", subscriptions: [] };
+const UNKNOWN: Status = { connection: "idle", retryAtMs: null, transport: null, storage: "ready", subscriptions: [] };
 
 export class Host {
   readonly #around: Surroundings;

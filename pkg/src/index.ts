@@ -24,7 +24,8 @@ export async function connect(options: ConnectOptions): Promise<Remuda> {
   if (!/^[0-9a-f]{64}$/.test(options.streamId)) {
     throw RemudaError.client("client/invalid-argument", "streamId: 64 lower-case hex digits");
   }
-  if (options.endpoint !== undefined && !options.allowLoopback) {
+  const endpoints = options.endpoint === undefined ? [] : [options.endpoint].flat();
+  if (endpoints.length > 0 && !options.allowLoopback) {
     throw RemudaError.client("client/invalid-argument", "endpoint needs allowLoopback");
   }
   if (typeof Worker === "undefined") throw RemudaError.client("client/no-worker");
@@ -38,7 +39,7 @@ export async function connect(options: ConnectOptions): Promise<Remuda> {
       context: options.context,
       streamId: options.streamId,
       node: String(options.node),
-      ...(options.endpoint !== undefined && { endpoint: String(options.endpoint) }),
+      endpoints: endpoints.map(String),
       allowLoopback: options.allowLoopback ?? false,
       grant: options.grant,
     },

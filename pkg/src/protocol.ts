@@ -21,7 +21,7 @@ export interface WorkerOptions {
   context: string;
   streamId: string;
   node: string;
-  endpoint?: string;
+  endpoints: string[];
   allowLoopback: boolean;
   grant: Uint8Array;
   key: CryptoKey | null;

@@ -62,7 +62,7 @@ type CallArguments<Name extends CallName> = Calls[Name]["arguments"];
  * database one is the `owner` of the connection; all of them see the same items and the same events.
  */
 export class Remuda extends EventTarget {
-  #status: Status = { connection: "idle", retryAtMs: null, storage: "ready", subscriptions: [] };
+  #status: Status = { connection: "idle", retryAtMs: null, transport: null, storage: "ready", subscriptions: [] };
   #role: Role = "follower";
   readonly #spawn: () => WorkerLike;
   readonly #options: WorkerOptions;
@@ -348,7 +348,7 @@ export class Remuda extends EventTarget {
     if (Date.now() - this.#startedAtMs >= HEALTHY_MS) this.#restarts = 0;
     const wait = Math.min(RESTART_MS * 2 ** this.#restarts, RESTART_MOST_MS);
     this.#restarts += 1;
-    this.#status = { ...this.#status, connection: "waiting", retryAtMs: Date.now() + wait };
+    this.#status = { ...this.#status, connection: "waiting", retryAtMs: Date.now() + wait, transport: null };
     this.#emit("status", this.#status);
     this.#restart = setTimeout(() => {
       this.#restart = null;
@@ -383,7 +383,7 @@ export class Remuda extends EventTarget {
       this.#worker?.terminate();
       this.#worker = null;
     }
-    this.#status = { ...this.#status, connection: "closed", retryAtMs: null };
+    this.#status = { ...this.#status, connection: "closed", retryAtMs: null, transport: null };
     this.#emit("status", this.#status);
     this.#wake();
   }

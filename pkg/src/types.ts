@@ -110,6 +110,8 @@ export interface SubscriptionStatus {
 
 export interface Status {
   connection: "idle" | "connecting" | "open" | "waiting" | "closed";
+  /** What frames travel over, while `connection` is `open`. */
+  transport: "web-socket" | "long-poll" | null;
   /** When the next attempt is due, while `connection` is `waiting`. */
   retryAtMs: number | null;
   storage: "ready" | "blocked" | "quota" | "evicted" | "recovering" | "memory";
@@ -171,8 +173,8 @@ export interface ConnectOptions {
   database?: string;
   /** `memory` keeps nothing, and is never chosen for you. Default `durable`. */
   storage?: "durable" | "memory";
-  /** Overrides the registered endpoint; only with `allowLoopback`. */
-  endpoint?: string | URL;
-  /** Opts in to `http://` on loopback, for development. Default false. */
+  /** Overrides the registered endpoints, of one transport or of both (`ws:`, `http:`); only with `allowLoopback`. */
+  endpoint?: string | URL | (string | URL)[];
+  /** Opts in to `http://` and `ws://` on loopback, for development. Default false. */
   allowLoopback?: boolean;
 }

@@ -153,7 +153,7 @@ export function appended(sequence: bigint): AppendResult {
 }
 
 export function status(over: Partial<Status> = {}): Status {
-  return { connection: "open", retryAtMs: null, storage: "ready", subscriptions: [], ...over };
+  return { connection: "open", retryAtMs: null, transport: "web-socket", storage: "ready", subscriptions: [], ...over };
 }
 
 /** A worker's host, driven as its page would. */
@@ -224,6 +224,7 @@ export const OPTIONS = {
   context: "",
   streamId: STREAM,
   node: "https://node.example",
+  endpoints: [],
   allowLoopback: false,
   grant: new Uint8Array(1),
   key: null,

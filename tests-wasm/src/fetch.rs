@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 
 use js_sys::{Array, Function, Reflect};
+use remuda_session::Transport;
 use remuda_web::dial::{Endpoint, PlainLoopback};
 use remuda_web::fetch::{get, post, ExchangeLimits, HttpFault};
 use wasm_bindgen::JsValue;
@@ -15,7 +16,7 @@ use crate::harness::{in_time, sleep, Spy, Started};
 const LIMITS: ExchangeLimits = ExchangeLimits { max_body_bytes: 1_000, timeout_ms: 4_000 };
 
 fn endpoint(uri: &str) -> Endpoint {
-    Endpoint::admit(uri, PlainLoopback::Allow).expect("an endpoint of a test")
+    Endpoint::admit(uri, Transport::LongPoll, PlainLoopback::Allow).expect("an endpoint of a test")
 }
 
 /// A path of the server that served this very test.

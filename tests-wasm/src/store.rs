@@ -9,10 +9,10 @@ use std::task::{Context, Waker};
 use js_sys::{Array, Function, Object, Promise, Reflect};
 use remuda_position::suite::{self, Database};
 use remuda_position::{
-    Anchor, CheckpointEnd, Fence, PositionKey, RowBytes, Store, StoreError, StoredPosition, WriteSet,
+    Anchor, CheckpointEnd, FastPosition, Fence, PositionKey, RowBytes, Store, StoreError, StoredPosition, WriteSet,
 };
 use remuda_web::IdbStore;
-use remuda_wire::codec::{Canonical, VersionOne};
+use remuda_wire::codec::Canonical;
 use remuda_wire::Bytes32;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
@@ -45,14 +45,13 @@ pub async fn passes_the_suite() {
 }
 
 fn write(fence: Fence, expected: Option<u64>, item: u64) -> WriteSet {
-    let position = StoredPosition {
-        version: VersionOne,
+    let position = StoredPosition::Fast(FastPosition {
         revision: expected.map_or(1, |revision| revision + 1),
         anchor: Anchor::Provider,
         checkpoint: Some(CheckpointEnd { broker_epoch: 1, last_sequence: item, digest: Bytes32([1; 32]) }),
         adopted: None,
         last_item: item,
-    };
+    });
     let rows = vec![
         RowBytes { first_item: item, bytes: vec![7; 100] },
         RowBytes { first_item: item + 1, bytes: vec![8; 100] },
@@ -61,7 +60,7 @@ fn write(fence: Fence, expected: Option<u64>, item: u64) -> WriteSet {
 }
 
 async fn revision(store: &IdbStore) -> Option<u64> {
-    store.load(KEY).await.expect("a position is readable").map(|position| position.revision)
+    store.load(KEY).await.expect("a position is readable").map(|position| position.revision())
 }
 
 async fn rows(store: &IdbStore) -> usize {

@@ -6,7 +6,7 @@ import type { OwnRecord } from "./model.js";
 import { Model } from "./model.js";
 import { line, recount, stored } from "./recount.js";
 import type { Setup } from "./setup.js";
-import { chosenLanes, fetched, hex, isFresh, parameters, remembered, subscription, unhex } from "./setup.js";
+import { chosenLanes, endpoints, fetched, hex, isFresh, parameters, remembered, subscription, unhex } from "./setup.js";
 import type { Refusal } from "./view.js";
 import * as view from "./view.js";
 
@@ -304,7 +304,7 @@ async function open(setup: Setup, privateKey: CryptoKey): Promise<Page> {
     node: asked.node,
     context: info.context,
     streamId: info.streamId,
-    endpoint: info.endpoint,
+    endpoint: endpoints(info, asked.transport),
     allowLoopback: true,
     grant: unhex(grant),
     signer: privateKey,

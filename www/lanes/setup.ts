@@ -6,7 +6,9 @@ export interface Info {
   context: string;
   streamId: string;
   providerKey: string;
+  /** Where the provider is dialled without TLS: for long-poll, and for a WebSocket. */
   endpoint: string;
+  webSocket: string;
   lanes: Lane[];
 }
 
@@ -26,6 +28,8 @@ export interface Parameters {
   database: string;
   /** Names or ids, `all`, or null for every lane that the demo names. */
   lanes: string[] | "all" | null;
+  /** The only transport to use, or null for whichever works. */
+  transport: "web-socket" | "long-poll" | null;
 }
 
 /** A grant of the demo lives an hour. */
@@ -34,10 +38,12 @@ const FETCH_MS = 4_000;
 
 export function parameters(address: URL): Parameters {
   const lanes = address.searchParams.get("lanes");
+  const transport = address.searchParams.get("transport");
   return {
     node: (address.searchParams.get("node") ?? address.origin).replace(/\/+$/, ""),
     database: address.searchParams.get("database") ?? "remuda-lanes",
     lanes: lanes === null ? null : lanes === "all" ? "all" : lanes.split(",").filter((lane) => lane !== ""),
+    transport: transport === "web-socket" || transport === "long-poll" ? transport : null,
   };
 }
 
@@ -96,4 +102,11 @@ export function hex(bytes: Uint8Array): string {
 
 export function unhex(text: string): Uint8Array {
   return Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+}
+
+/** The provider's endpoints for the transport that was asked for. */
+export function endpoints(info: Info, transport: Parameters["transport"]): string[] {
+  if (transport === "web-socket") return [info.webSocket];
+  if (transport === "long-poll") return [info.endpoint];
+  return [info.webSocket, info.endpoint];
 }

@@ -16,8 +16,10 @@ function chip(id: string, state: string, tone: Tone, text: string): void {
 
 export function drawConnection(status: Status | null, isOnline: boolean, nowMs: number): void {
   if (!status) return chip("connection", isOnline ? "connecting" : "offline", "wait", isOnline ? "connecting" : "offline");
-  const { connection, retryAtMs } = status;
-  if (connection === "open") return chip("connection", "open", "good", "live");
+  const { connection, retryAtMs, transport } = status;
+  if (connection === "open") {
+    return chip("connection", "open", "good", transport === "web-socket" ? "live, WebSocket" : "live, long-poll");
+  }
   if (!isOnline || connection === "waiting") {
     const seconds = retryAtMs === null ? 0 : Math.ceil((retryAtMs - nowMs) / 1000);
     return chip("connection", "offline", "wait", seconds > 0 ? `offline, again in ${seconds} s` : "offline");

@@ -129,7 +129,7 @@ describe("recounting", () => {
 });
 
 test("lanes by name, by id, and all", () => {
-  const info = { context: "", streamId: "", providerKey: "", endpoint: "", lanes: [{ id: LANE, name: "one" }, { id: OTHER, name: "two" }] };
+  const info = { context: "", streamId: "", providerKey: "", endpoint: "", webSocket: "", lanes: [{ id: LANE, name: "one" }, { id: OTHER, name: "two" }] };
   const asked = (query: string) => parameters(new URL(`http://localhost:1/?${query}`));
   expect(subscription(asked(""), info)).toEqual({ lanes: [LANE, OTHER], verification: "scoped-proofs" });
   expect(subscription(asked(`lanes=two`), info)).toEqual({ lanes: [OTHER], verification: "scoped-proofs" });

@@ -9,16 +9,16 @@ use alloc::vec::Vec;
 
 use remuda_position::{Admission, AdmissionBudget, Fence, PositionKey, StoreError};
 use remuda_session::{
-    ApiMisuse, Backoff, ChannelConfig, CreditTarget, HandshakeConfig, LongPollChannel, PostId, RequestHandle,
-    SessionConfig, Slot,
+    ApiMisuse, Backoff, ChannelConfig, CreditTarget, HandshakeConfig, Link, PostId, RequestHandle, SessionConfig, Slot,
+    SocketId, Transports,
 };
-use remuda_wire::chain::ProviderEndpoint;
+use remuda_wire::chain::{EndpointTransport, ProviderEndpoint};
 use remuda_wire::context::{FinalizedView, SigningContext};
 use remuda_wire::grant::StreamGrant;
 use remuda_wire::preimage::keccak256;
 use remuda_wire::Bytes32;
 
-use crate::append::{AppendId, PendingAppend};
+use crate::command::{CommandId, PendingCommand};
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
 use crate::key_book::KeyBook;
@@ -40,6 +40,10 @@ pub struct EngineConfig {
     pub budget: AdmissionBudget,
     /// How much a subscription may be sent ahead.
     pub credit: CreditTarget,
+    /// Whether the application expects an encrypted stream: what it appends is sealed, or goes in the clear.
+    pub encrypted: bool,
+    /// The transports to use, by the caller's word; `None` for those that the provider's record announces.
+    pub transports: Option<Transports>,
 }
 
 /// What the driver does or the application learns, in order.
@@ -61,6 +65,23 @@ pub enum Output {
         post: PostId,
         /// Of which session.
         slot: Slot,
+    },
+    /// Open a WebSocket to the provider; answer with [`Engine::handle_connected`] or [`Engine::handle_disconnected`].
+    Connect {
+        /// Which connection.
+        socket: SocketId,
+    },
+    /// Send one binary message.
+    Send {
+        /// Over which connection.
+        socket: SocketId,
+        /// One canonical client frame.
+        message: Vec<u8>,
+    },
+    /// Close this connection, or give up opening it.
+    Disconnect {
+        /// Which connection.
+        socket: SocketId,
     },
     /// Sign with the holder key; answer with [`Engine::handle_signature`] or [`Engine::handle_signing_failed`].
     Sign {
@@ -90,7 +111,7 @@ pub enum Output {
 pub struct Engine {
     config: EngineConfig,
     keys: KeyBook,
-    channel: LongPollChannel,
+    channel: Link,
     connection: Connection,
     /// True between a session's opening and its end.
     in_session: bool,
@@ -106,9 +127,9 @@ pub struct Engine {
     /// Bytes of the bodies that `work` came in, since it was last empty.
     work_bytes: usize,
     waiting: Waiting,
-    appends: BTreeMap<RequestHandle, PendingAppend>,
-    /// Appends that were never sent: told once it is known why.
-    unsent: Vec<AppendId>,
+    commands: BTreeMap<RequestHandle, PendingCommand>,
+    /// Commands that were never sent: told once it is known why.
+    unsent: Vec<CommandId>,
     /// Another owner has taken the database over: this engine can keep nothing any more.
     fenced: bool,
     outputs: VecDeque<Output>,
@@ -124,8 +145,7 @@ impl Engine {
     /// [`ApiMisuse::GrantMismatch`] when the grant is of another chain or stream.
     pub fn new(config: EngineConfig) -> Result<Self, ApiMisuse> {
         let handshake = HandshakeConfig::new(config.context.clone(), config.stream_id, config.grant.clone())?;
-        let channel =
-            LongPollChannel::new(ChannelConfig { session: SessionConfig::new(handshake), credit: config.credit });
+        let channel = Link::new(ChannelConfig { session: SessionConfig::new(handshake), credit: config.credit });
         Ok(Self {
             keys: KeyBook::new(config.context.clone(), config.stream_id),
             config,
@@ -140,7 +160,7 @@ impl Engine {
             work: VecDeque::new(),
             work_bytes: 0,
             waiting: Waiting::Nothing,
-            appends: BTreeMap::new(),
+            commands: BTreeMap::new(),
             unsent: Vec::new(),
             fenced: false,
             outputs: VecDeque::new(),
@@ -200,6 +220,14 @@ impl Engine {
     /// The endpoints of the stream's own provider as last read: the only ones to dial (§4.3).
     pub fn endpoints(&self) -> &[ProviderEndpoint] {
         self.keys.latest().and_then(|state| state.provider.as_ref()).map_or(&[], |provider| &provider.endpoints)
+    }
+
+    /// The transports to use: the caller's word, or what the provider's record announces.
+    fn transports(&self) -> Option<Transports> {
+        let announced = |transport| self.endpoints().iter().any(|endpoint| endpoint.transport == transport);
+        self.config
+            .transports
+            .or_else(|| Transports::of(announced(EndpointTransport::WebSocketTls), announced(EndpointTransport::Https)))
     }
 
     /// Whether time is all that a subscription waits for: its position is to be read or there is a session, and no commit

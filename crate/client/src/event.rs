@@ -1,11 +1,12 @@
 //! What an engine tells.
 
 use remuda_position::PositionKey;
+use remuda_session::Transport;
 use remuda_verify::fast::Assurance;
 use remuda_wire::transition::TransitionKind;
 use remuda_wire::Bytes32;
 
-use crate::append::{AppendId, AppendOutcome};
+use crate::command::{CommandId, CommandOutcome};
 use crate::failure::Failure;
 
 /// How the engine stands to its provider.
@@ -16,7 +17,10 @@ pub enum Connection {
     /// Reading the chain, or in the handshake.
     Connecting,
     /// In session.
-    Open,
+    Open {
+        /// Over what.
+        transport: Transport,
+    },
     /// Cut off; tries again by itself.
     Waiting {
         /// When.
@@ -51,6 +55,17 @@ pub struct BatchSummary {
     pub assurance: Assurance,
 }
 
+/// Verified records of a standard stream as people are told of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentSummary {
+    /// Sequence of the last record.
+    pub last_sequence: u64,
+    /// Digest of its receipt.
+    pub receipt: Bytes32,
+    /// How many.
+    pub records: usize,
+}
+
 /// A verified transition as people are told of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransitionSummary {
@@ -77,6 +92,15 @@ pub enum Event {
         /// Number of the last durable item.
         last_item: u64,
     },
+    /// Verified records of a standard stream are durable.
+    Segment {
+        /// Of which position.
+        key: PositionKey,
+        /// What was verified.
+        segment: SegmentSummary,
+        /// Number of the last durable item.
+        last_item: u64,
+    },
     /// A verified transition is durable.
     Transition {
         /// Of which position.
@@ -95,11 +119,11 @@ pub enum Event {
         /// What.
         failure: Failure,
     },
-    /// An append was settled.
-    Appended {
+    /// A command was settled.
+    Settled {
         /// Which.
-        id: AppendId,
+        id: CommandId,
         /// How.
-        outcome: AppendOutcome,
+        outcome: CommandOutcome,
     },
 }

@@ -19,6 +19,35 @@ pub struct Failure {
     pub meaning: String,
 }
 
+impl Failure {
+    /// The provider's record announces nothing that may be dialled.
+    pub fn no_endpoint() -> Self {
+        Self {
+            code: "client/no-endpoint".into(),
+            remedy: Remedy::Surface,
+            rule: "CIP-39 §4.3".into(),
+            meaning: "the stream's provider announces no endpoint that may be dialled".into(),
+        }
+    }
+}
+
+impl Failure {
+    /// The stream is encrypted, or not, against what the application expects: nothing is sent or read under a wrong belief.
+    pub fn encryption_mismatch(is_encrypted: bool) -> Self {
+        Self {
+            code: "encryption/mismatch".into(),
+            remedy: Remedy::FixRequest,
+            rule: "CIP-39 §9.1".into(),
+            meaning: if is_encrypted {
+                "the stream is encrypted: say so, and give its data keys"
+            } else {
+                "the stream is not encrypted: what is appended would be readable by its provider"
+            }
+            .into(),
+        }
+    }
+}
+
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         let section = refusal.section();
@@ -65,6 +94,7 @@ impl From<&CloseCause> for Failure {
             CloseCause::Expired
             | CloseCause::OutcomeUnknown
             | CloseCause::PollGivenUp
+            | CloseCause::TransportChanged
             | CloseCause::SigningFailed
             | CloseCause::Requested => Self {
                 code: cause.code().into(),
@@ -74,6 +104,7 @@ impl From<&CloseCause> for Failure {
                     CloseCause::SigningFailed => "the holder key did not sign",
                     CloseCause::Expired => "the session expired",
                     CloseCause::PollGivenUp => "a held poll was given up for a new subscription",
+                    CloseCause::TransportChanged => "the conversation goes on over the other transport",
                     CloseCause::OutcomeUnknown => "the provider answered a request with nothing",
                     _ => "the session was closed",
                 }

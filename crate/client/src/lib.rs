@@ -12,19 +12,22 @@
 #![no_std]
 extern crate alloc;
 
-mod append;
+mod command;
 mod engine;
 mod event;
 mod failure;
 mod key_book;
+mod keyring;
 mod outcome;
 pub mod receiver;
 mod subscription;
+mod verifier;
 mod work;
 
-pub use append::{Append, AppendId, AppendOutcome};
+pub use command::{Append, CommandId, CommandOutcome};
 pub use engine::{Engine, EngineConfig, Output};
-pub use event::{BatchSummary, Connection, Event, TransitionSummary};
+pub use event::{BatchSummary, Connection, Event, SegmentSummary, TransitionSummary};
 pub use failure::Failure;
+pub use keyring::{Keyring, OpenedPayload};
 pub use outcome::ChainReadError;
 pub use subscription::{ProofScope, Subscription, SubscriptionSpec, SubscriptionState};

@@ -3,16 +3,18 @@
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
-use remuda_position::{Boundary, DeliveredRecord, PositionKey};
-use remuda_verify::fast::{FastSubscription, FastSubscriptionConfig, Verification};
+use remuda_position::{Boundary, PositionKey};
 use remuda_wire::context::SigningContext;
-use remuda_wire::request::{FastSource, OpenSubscriptionRequest, SubscriptionSource, VerificationMode};
+use remuda_wire::request::{
+    FastSource, OpenSubscriptionRequest, StandardReplaySource, SubscriptionSource, VerificationMode,
+};
 use remuda_wire::scope::LaneScope;
 use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::verdict::{AdmissionRefused, ProtocolViolation};
 use remuda_wire::{bound, Bytes32, Signed};
 
 use crate::failure::Failure;
+use crate::verifier::{StreamFacts, Verifier};
 
 /// One to 512 lanes by name: the only scope that can be proven lane by lane (§13.1, §13.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +48,8 @@ pub enum SubscriptionSpec {
     ScopedProofs(ProofScope),
     /// `FullStream` of every lane.
     FullStream,
+    /// Every record of these lanes of a standard stream, with its receipt.
+    StandardReplay(LaneScope),
 }
 
 impl SubscriptionSpec {
@@ -62,6 +66,7 @@ impl SubscriptionSpec {
         match self {
             Self::ScopedProofs(_) => VerificationMode::ScopedProofs,
             Self::FullStream => VerificationMode::FullStream,
+            Self::StandardReplay(_) => VerificationMode::None,
         }
     }
 
@@ -70,12 +75,18 @@ impl SubscriptionSpec {
         match self {
             Self::ScopedProofs(scope) => scope.0.clone(),
             Self::FullStream => LaneScope::Any,
+            Self::StandardReplay(scope) => scope.clone(),
         }
     }
 
     /// The name of its position.
     pub fn key(&self, context: &SigningContext, stream_id: &Bytes32) -> PositionKey {
-        PositionKey::derive(context, stream_id, self.mode(), &self.scope())
+        match self {
+            Self::ScopedProofs(_) | Self::FullStream => {
+                PositionKey::derive(context, stream_id, self.mode(), &self.scope())
+            }
+            Self::StandardReplay(scope) => PositionKey::derive_standard(context, stream_id, scope),
+        }
     }
 }
 
@@ -130,7 +141,7 @@ pub struct Subscription {
     pub(crate) state: SubscriptionState,
     pub(crate) load: Load,
     /// Its verifier in the open session; `None` while it has no subscription there.
-    pub(crate) verifier: Option<FastSubscription<DeliveredRecord>>,
+    pub(crate) verifier: Option<Verifier>,
     pub(crate) subscription_id: Option<Bytes32>,
     /// Transitions that came before this subscription reached them.
     held: Vec<Rc<BrokerEpochTransition>>,
@@ -166,26 +177,24 @@ impl Subscription {
     }
 
     /// Starts a verifier at the boundary and gives the request that asks for what follows it.
-    pub(crate) fn open(
-        &mut self,
-        context: &SigningContext,
-        stream_id: Bytes32,
-        encrypted: bool,
-        subscription_id: Bytes32,
-    ) -> OpenSubscriptionRequest {
-        let verification = match &self.spec {
-            SubscriptionSpec::ScopedProofs(scope) => Verification::ScopedProofs(scope.0.clone()),
-            SubscriptionSpec::FullStream => Verification::FullStream,
-        };
-        let config =
-            FastSubscriptionConfig { context: context.clone(), stream_id, encrypted, subscription_id, verification };
-        self.verifier = Some(FastSubscription::new(config, self.boundary.resume_state()));
+    pub(crate) fn open(&mut self, stream: &StreamFacts, subscription_id: Bytes32) -> OpenSubscriptionRequest {
+        self.verifier = Some(Verifier::new(&self.spec, stream, subscription_id, &self.boundary));
         self.subscription_id = Some(subscription_id);
         self.state = SubscriptionState::Opening;
+        let scope = self.spec.scope();
+        let source = match self.spec {
+            SubscriptionSpec::ScopedProofs(_) | SubscriptionSpec::FullStream => {
+                SubscriptionSource::Fast(FastSource { scope, after: self.boundary.cursor() })
+            }
+            SubscriptionSpec::StandardReplay(_) => {
+                let after = self.boundary.standard_cursor();
+                SubscriptionSource::StandardReplay(StandardReplaySource { scope, after })
+            }
+        };
         OpenSubscriptionRequest {
-            stream_id,
+            stream_id: stream.stream_id,
             subscription_id,
-            source: SubscriptionSource::Fast(FastSource { scope: self.spec.scope(), after: self.boundary.cursor() }),
+            source,
             after_group_receipt: None,
             verification: self.spec.mode(),
         }
@@ -201,7 +210,7 @@ impl Subscription {
     /// Where a transition belongs. The frame names no subscription, so every open one sees each copy: one that is behind
     /// must not take a transition for false that it has only not reached.
     pub(crate) fn place(&self, transition: &BrokerEpochTransition) -> Place {
-        let Some(verifier) = &self.verifier else { return Place::Past };
+        let Some(Verifier::Fast(verifier)) = &self.verifier else { return Place::Past };
         let state = verifier.state();
         if state.tail == Some(transition.digest()) {
             return Place::Past;
@@ -248,7 +257,8 @@ impl Subscription {
 
     /// The earliest held transition, when a frame of `broker_epoch` says that it should have been reached by now.
     pub(crate) fn take_overdue(&mut self, broker_epoch: u64) -> Option<Rc<BrokerEpochTransition>> {
-        let lineage = self.verifier.as_ref()?.state().broker_epoch?;
+        let Some(Verifier::Fast(verifier)) = &self.verifier else { return None };
+        let lineage = verifier.state().broker_epoch?;
         let (index, _) = self.held.iter().enumerate().min_by_key(|(_, held)| held.replacement_broker_epoch)?;
         (broker_epoch > lineage).then(|| self.held.remove(index))
     }
@@ -283,7 +293,7 @@ impl Subscription {
 
     /// Records that wait for their checkpoint.
     pub fn waiting(&self) -> usize {
-        self.verifier.as_ref().map_or(0, FastSubscription::waiting)
+        self.verifier.as_ref().map_or(0, Verifier::waiting)
     }
 
     /// Records and batches verified since the engine started.

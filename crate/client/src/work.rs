@@ -7,10 +7,12 @@ use remuda_wire::checkpoint::CheckpointFrame;
 use remuda_wire::context::FinalizedView;
 use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::record::RecordId;
+use remuda_wire::response::ResponseBody;
 use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::Bytes32;
 
-use crate::event::{BatchSummary, TransitionSummary};
+use crate::command::{receipt_view, PendingCommand};
+use crate::event::{BatchSummary, SegmentSummary, TransitionSummary};
 use crate::failure::Failure;
 
 /// One frame for one subscription.
@@ -27,17 +29,20 @@ pub(crate) enum Work {
     Adopt(Bytes32, Rc<BrokerEpochTransition>),
     /// The provider ended the subscription named, after everything that came before.
     Ended(Bytes32, Failure),
+    /// A command was answered: of no subscription.
+    Answer(PendingCommand, ResponseBody),
 }
 
 impl Work {
-    /// The subscription that it is for.
-    pub(crate) fn subscription_id(&self) -> Bytes32 {
+    /// The subscription that it is for, where it is for one.
+    pub(crate) fn subscription_id(&self) -> Option<Bytes32> {
         match self {
-            Self::Delivery(delivery) => delivery.subscription_id,
-            Self::Checkpoint(frame) => frame.subscription_id,
+            Self::Delivery(delivery) => Some(delivery.subscription_id),
+            Self::Checkpoint(frame) => Some(frame.subscription_id),
             Self::Transition(subscription_id, _)
             | Self::Adopt(subscription_id, _)
-            | Self::Ended(subscription_id, _) => *subscription_id,
+            | Self::Ended(subscription_id, _) => Some(*subscription_id),
+            Self::Answer(..) => None,
         }
     }
 
@@ -49,16 +54,18 @@ impl Work {
                 RecordId::Standard(_) => None,
             },
             Self::Checkpoint(frame) => Some(frame.receipt.broker_epoch),
-            Self::Transition(..) | Self::Adopt(..) | Self::Ended(..) => None,
+            Self::Transition(..) | Self::Adopt(..) | Self::Ended(..) | Self::Answer(..) => None,
         }
     }
 
     /// The view whose key it needs.
     pub(crate) fn served_at(&self) -> Option<&FinalizedView> {
         match self {
-            Self::Delivery(_) | Self::Transition(..) | Self::Ended(..) => None,
+            Self::Delivery(delivery) => delivery.append_receipt.as_ref().map(|receipt| &receipt.served_at),
+            Self::Transition(..) | Self::Ended(..) => None,
             Self::Checkpoint(frame) => Some(&frame.receipt.served_at),
             Self::Adopt(_, transition) => Some(&transition.served_at),
+            Self::Answer(_, result) => receipt_view(result),
         }
     }
 }
@@ -79,6 +86,8 @@ pub(crate) enum Waiting {
 pub(crate) enum Told {
     /// A batch.
     Batch(BatchSummary),
+    /// Records of a standard stream.
+    Segment(SegmentSummary),
     /// A transition.
     Transition(TransitionSummary),
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
+use redb::WriteTransaction;
 use remuda_wire::checkpoint::CheckpointReceipt;
 use remuda_wire::record::{FastRecordId, RecordHeader, RecordKind, RecordOrigin};
 use remuda_wire::response::DurableWatermark;
@@ -102,12 +103,12 @@ impl Broker {
     }
 
     fn batch_limit(&self) -> usize {
-        usize::try_from(self.chain.stream().config.fast_batch_max_records).unwrap_or(usize::MAX)
+        usize::try_from(self.chain.records().stream.config.fast_batch_max_records).unwrap_or(usize::MAX)
     }
 
     /// Commits batches as they fall due, for ever.
     pub async fn run(self: Arc<Self>) {
-        let longest = Duration::from_millis(u64::from(self.chain.stream().config.fast_batch_max_ms));
+        let longest = Duration::from_millis(u64::from(self.chain.records().stream.config.fast_batch_max_ms));
         let limit = self.batch_limit();
         loop {
             let due = {
@@ -134,19 +135,54 @@ impl Broker {
         }
     }
 
+    /// Appends a provider event and makes it durable at once, with the receipt and whatever else `with` writes of it.
+    ///
+    /// # Errors
+    /// When the broker is closed or the store fails.
+    pub(crate) async fn append_event<T: Send + 'static>(
+        &self,
+        record: StoredRecord,
+        with: impl FnOnce(&WriteTransaction, FastRecordId) -> anyhow::Result<T> + Send + 'static,
+    ) -> anyhow::Result<T> {
+        let mut open = self.open.lock().await;
+        anyhow::ensure!(!open.closed, "the provider is closing");
+        if open.records.len() >= self.batch_limit() {
+            self.commit(&mut open).await?;
+        }
+        let head = self.head.borrow().clone();
+        let sequence = head.next_sequence.saturating_add(u64::try_from(open.records.len())?);
+        let id = FastRecordId { provider_epoch: ProviderEpoch, broker_epoch: head.epoch, sequence };
+        open.records.push(record);
+        let committed = self.commit_with(&mut open, move |transaction| with(transaction, id)).await;
+        if committed.is_err() {
+            open.closed = true;
+            self.head.send_modify(|_| {});
+        }
+        committed
+    }
+
     async fn commit(&self, open: &mut OpenBatch) -> anyhow::Result<()> {
-        open.opened_at = None;
-        let mut records = std::mem::take(&mut open.records);
-        if records.is_empty() {
+        if open.records.is_empty() {
             return Ok(());
         }
+        self.commit_with(open, |_| Ok(())).await
+    }
+
+    async fn commit_with<T: Send + 'static>(
+        &self,
+        open: &mut OpenBatch,
+        with: impl FnOnce(&WriteTransaction) -> anyhow::Result<T> + Send + 'static,
+    ) -> anyhow::Result<T> {
+        open.opened_at = None;
+        let mut records = std::mem::take(&mut open.records);
         if self.decoys && records.len() < self.batch_limit() {
             records.push(self.decoy()?);
         }
         let head = self.head.borrow().clone();
         let batch = Arc::new(self.seal(&head, records)?);
         let (store, writing) = (Arc::clone(&self.store), Arc::clone(&batch));
-        self.chain.clock().write(move || store.commit_batch(&writing.receipt, &writing.records)).await?;
+        let commit = move || store.commit_batch(&writing.receipt, &writing.records, with);
+        let done = self.chain.clock().write(commit).await?;
         let (digest, last) = (batch.digest, batch.receipt.last_sequence);
         self.keep(batch);
         self.head.send_replace(Head {
@@ -156,7 +192,7 @@ impl Broker {
             checkpoint: digest,
             last_durable_sequence: Some(last),
         });
-        Ok(())
+        Ok(done)
     }
 
     fn seal(&self, head: &Head, records: Vec<StoredRecord>) -> anyhow::Result<Batch> {
@@ -166,7 +202,7 @@ impl Broker {
         let mut receipt = CheckpointReceipt {
             context,
             served_at: self.chain.view(),
-            stream_id: self.chain.stream().stream_id,
+            stream_id: self.chain.stream_id(),
             provider_epoch: ProviderEpoch,
             broker_epoch: head.epoch,
             first_sequence: head.next_sequence,
@@ -185,7 +221,7 @@ impl Broker {
     fn decoy(&self) -> anyhow::Result<StoredRecord> {
         Ok(StoredRecord {
             header: application_header(
-                &self.chain.stream().stream_id,
+                &self.chain.stream_id(),
                 &Bytes32::ZERO,
                 &crate::keys::random32()?,
                 self.chain.now_ms(),
@@ -244,7 +280,7 @@ impl Broker {
     /// The watermark of the epoch in force.
     pub fn watermark(&self, head: &Head) -> DurableWatermark {
         DurableWatermark {
-            stream_id: self.chain.stream().stream_id,
+            stream_id: self.chain.stream_id(),
             provider_epoch: ProviderEpoch,
             broker_epoch: head.epoch,
             last_durable_sequence: head.last_durable_sequence,

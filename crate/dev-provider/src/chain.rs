@@ -3,48 +3,90 @@
 //! ```text
 //! block hash = keccak("remuda-dev-block:" || chain instance || height)[..24] || height
 //! ```
-//! A hash carries its own height, so a pinned read needs no index.
+//! A hash carries its own height, so a pinned read needs no index. Records are kept from the height of each change on.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use remuda_wire::chain::{
-    BaseRateAdmission, BaseRateReservationTotals, BrokerState, DeliveryClass, EndpointTransport, PricingBasis,
-    ProviderEndpoint, ProviderQuoteBasis, ProviderRecord, ProviderStatus, Purpose, StreamConfig, StreamRecord,
-    StreamStatus,
-};
+use redb::{ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+use remuda_wire::chain::{BrokerState, ProviderRecord, StreamRecord};
 use remuda_wire::context::{FinalizedView, SigningContext};
-use remuda_wire::preimage::{chain_instance_id, keccak256, stream_id};
-use remuda_wire::{Bytes32, Canonical, List, ProviderEpoch, Text, VersionOne};
+use remuda_wire::preimage::{chain_instance_id, keccak256};
+use remuda_wire::{object, Bytes32, Canonical, VersionOne};
 use tokio::sync::watch;
 
 use crate::keys::{public_key, DevKeys};
+use crate::refusal::{Code, Refusal};
 use crate::store::Store;
 use crate::time::Clock;
 
+mod records;
+
+pub use records::{endpoints, stream_config, Genesis};
+
 /// The numeric chain id of every dev chain.
 pub const CHAIN_ID: u64 = 39_039;
+/// `cbqs.max_chain_staleness_blocks`, default.
+const MAX_STALENESS_BLOCKS: u64 = 30;
 
-/// Where the provider was reachable from a height on.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct EndpointSince {
-    height: u64,
-    uri: String,
+/// Records by the height from which on they hold.
+const RECORDS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("chain");
+const HEIGHT: &str = "height";
+
+object! {
+    /// The records of one height.
+    pub struct Records {
+        stream: StreamRecord,
+        key_stream: Option<StreamRecord>,
+        provider: ProviderRecord,
+        /// Which of the dev admin keys is in force.
+        admin_number: u32,
+    }
 }
 
-/// The chain and its one stream.
+impl Records {
+    /// The record of a stream.
+    pub fn of(&self, stream_id: &Bytes32) -> Option<&StreamRecord> {
+        [Some(&self.stream), self.key_stream.as_ref()].into_iter().flatten().find(|it| it.stream_id == *stream_id)
+    }
+
+    /// Changes the stream, and the key stream with it (§4.1).
+    pub fn both(&mut self, mut change: impl FnMut(&mut StreamRecord)) {
+        change(&mut self.stream);
+        self.key_stream.iter_mut().for_each(change);
+    }
+}
+
+/// What is wrong between the broker and its node (§17). The view that the broker works by stands still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeFault {
+    /// It hears nothing new: 3925 once it is too far behind.
+    Behind,
+    /// It hears nothing: 3941.
+    Unreachable,
+    /// What it hears contradicts what it heard: 3942.
+    Inconsistent,
+}
+
+#[derive(Debug)]
+struct Fault {
+    fault: NodeFault,
+    observed: FinalizedView,
+}
+
+/// The chain, its one stream, and the key stream of an encrypted one.
 #[derive(Debug)]
 pub struct Chain {
     context: SigningContext,
-    stream: StreamRecord,
-    provider: ProviderRecord,
-    endpoints: Vec<EndpointSince>,
+    history: RwLock<Vec<(u64, Arc<Records>)>>,
+    /// The latest finalized view, as the node has it.
     view: watch::Sender<FinalizedView>,
+    fault: Mutex<Option<Fault>>,
     store: Arc<Store>,
     clock: Clock,
 }
 
 impl Chain {
-    /// Opens the chain of this store one block after the last that it served. `config` counts when the stream is new;
+    /// Opens the chain of this store one block after the last that it served. `genesis` counts when the stream is new;
     /// everybody who serves this chain reads the time from `clock`.
     ///
     /// # Errors
@@ -53,28 +95,35 @@ impl Chain {
         store: Arc<Store>,
         keys: &DevKeys,
         endpoint: &str,
-        config: &StreamConfig,
+        genesis: &Genesis,
         clock: Clock,
     ) -> anyhow::Result<Self> {
-        let config = StreamConfig::from_bytes(&store.meta_or("stream-config", || Ok(config.to_bytes()))?)?;
         let instance = chain_instance_id(genesis_source(keys).as_bytes());
         let context = SigningContext { version: VersionOne, chain_id: CHAIN_ID, chain_instance_id: instance };
-        let height = match store.meta("height")? {
+        let height = match store.meta(HEIGHT)? {
             Some(height) => u64::from_bytes(&height)?.saturating_add(1),
             None => 1,
         };
-        let mut endpoints: Vec<EndpointSince> = match store.meta("endpoints")? {
-            Some(json) => serde_json::from_slice(&json)?,
-            None => Vec::new(),
+        let mut history = read_history(&store)?;
+        let uris = endpoints(endpoint)?;
+        let records = match history.last() {
+            None => Some(genesis.records(&context, keys, uris)),
+            Some((_, last)) if last.provider.endpoints != uris => {
+                let mut records = Records::clone(last);
+                records.provider.endpoints = uris;
+                Some(records)
+            }
+            Some(_) => None,
         };
-        if endpoints.last().is_none_or(|last| last.uri != endpoint) {
-            endpoints.push(EndpointSince { height, uri: endpoint.to_owned() });
-            store.put_meta("endpoints", &serde_json::to_vec(&endpoints)?)?;
-        }
-        store.put_meta("height", &height.to_bytes())?;
+        finalize(&store, height, records.as_ref())?;
+        history.extend(records.map(|records| (height, Arc::new(records))));
         let view = watch::Sender::new(view_at(&instance, height));
-        let (stream, provider) = (stream_record(&context, keys, config), provider_record(&context, keys));
-        Ok(Self { context, stream, provider, endpoints, view, store, clock })
+        Ok(Self { context, history: RwLock::new(history), view, fault: Mutex::default(), store, clock })
+    }
+
+    pub(crate) fn create_tables(transaction: &WriteTransaction) -> anyhow::Result<()> {
+        transaction.open_table(RECORDS)?;
+        Ok(())
     }
 
     /// What every signed object of this chain carries.
@@ -82,9 +131,26 @@ impl Chain {
         &self.context
     }
 
-    /// The stream, the same at every view.
-    pub const fn stream(&self) -> &StreamRecord {
-        &self.stream
+    /// The records at the view that the broker works by.
+    pub fn records(&self) -> Arc<Records> {
+        self.records_at(self.view().height)
+    }
+
+    fn records_at(&self, height: u64) -> Arc<Records> {
+        let history = self.history.read().unwrap_or_else(PoisonError::into_inner);
+        let at = history.partition_point(|(since, _)| *since <= height).saturating_sub(1);
+        // There is a first row since `open`, and what is asked for is not before it.
+        Arc::clone(&history[at.min(history.len() - 1)].1)
+    }
+
+    /// The main stream's id, the same for ever.
+    pub fn stream_id(&self) -> Bytes32 {
+        self.records().stream.stream_id
+    }
+
+    /// The stream as the broker sees it.
+    pub fn stream(&self) -> StreamRecord {
+        self.records().stream.clone()
     }
 
     /// What its time is read from.
@@ -97,9 +163,45 @@ impl Chain {
         self.clock.now_ms()
     }
 
-    /// The latest finalized view.
+    /// The finalized view that the broker works by: the latest, unless it cannot hear of it.
     pub fn view(&self) -> FinalizedView {
-        self.view.borrow().clone()
+        self.fault().as_ref().map_or_else(|| self.view.borrow().clone(), |fault| fault.observed.clone())
+    }
+
+    /// Whether the broker may decide anything now (§7).
+    ///
+    /// # Errors
+    /// 3925, 3941, 3942.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let fault = self.fault();
+        let Some(Fault { fault, observed }) = fault.as_ref() else { return Ok(()) };
+        match fault {
+            NodeFault::Behind => {
+                if self.view.borrow().height.saturating_sub(observed.height) <= MAX_STALENESS_BLOCKS {
+                    return Ok(());
+                }
+                Err(Refusal::new(Code::ChainStateStale, "the finalized view is too old"))
+            }
+            NodeFault::Unreachable => Err(Refusal::new(Code::ChainUnreachable, "finalized state cannot be read")),
+            NodeFault::Inconsistent => {
+                Err(Refusal::new(Code::ChainViewInconsistent, "the node contradicts what it said before"))
+            }
+        }
+    }
+
+    fn fault(&self) -> MutexGuard<'_, Option<Fault>> {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Breaks the way to the node, or repairs it.
+    pub fn set_fault(&self, fault: Option<NodeFault>) {
+        let observed = self.view();
+        *self.fault() = fault.map(|fault| Fault { fault, observed });
+    }
+
+    /// The fault in force.
+    pub fn node_fault(&self) -> Option<NodeFault> {
+        self.fault().as_ref().map(|fault| fault.fault)
     }
 
     /// Finalizes one more block: stored, then served.
@@ -107,16 +209,35 @@ impl Chain {
     /// # Errors
     /// When the store fails; the view then stays.
     pub fn advance(&self) -> anyhow::Result<()> {
+        self.finalize_next(None)
+    }
+
+    /// Finalizes one more block that changes the records.
+    ///
+    /// # Errors
+    /// When the store fails; nothing has changed then.
+    pub fn change(&self, change: impl FnOnce(&mut Records)) -> anyhow::Result<()> {
+        let mut records = Records::clone(&self.records_at(u64::MAX));
+        change(&mut records);
+        self.finalize_next(Some(records))
+    }
+
+    fn finalize_next(&self, records: Option<Records>) -> anyhow::Result<()> {
+        // One block at a time.
+        let mut history = self.history.write().unwrap_or_else(PoisonError::into_inner);
         let height = self.view.borrow().height.saturating_add(1);
-        self.store.put_meta("height", &height.to_bytes())?;
+        finalize(&self.store, height, records.as_ref())?;
+        history.extend(records.map(|records| (height, Arc::new(records))));
+        drop(history);
         self.view.send_replace(view_at(&self.context.chain_instance_id, height));
         Ok(())
     }
 
-    /// The atomic broker state at the latest view, or at the block called `block`; `None` for a block never finalized.
-    pub fn broker_state(&self, block: Option<&Bytes32>) -> Option<BrokerState> {
-        let latest = self.view();
-        let view = match block {
+    /// The atomic broker state of a stream at the node's latest view, or at the block called `block`; `None` for a block
+    /// never finalized.
+    pub fn broker_state_of(&self, stream_id: &Bytes32, block: Option<&Bytes32>) -> Option<BrokerState> {
+        let latest = self.view.borrow().clone();
+        let mut view = match block {
             None => latest,
             Some(block) => {
                 let height = height_of(block);
@@ -124,20 +245,46 @@ impl Chain {
                 ((1..=latest.height).contains(&height) && view.block_hash == *block).then_some(view)?
             }
         };
-        let provider = self.provider_at(view.height);
-        let (version, effective_rent_height) = (VersionOne, view.height);
-        Some(BrokerState { version, view, effective_rent_height, stream: Some(self.stream.clone()), provider })
+        if block.is_none() && self.node_fault() == Some(NodeFault::Inconsistent) {
+            view.block_hash = keccak256(&view.block_hash.0);
+        }
+        let records = self.records_at(view.height);
+        Some(BrokerState {
+            version: VersionOne,
+            effective_rent_height: view.height,
+            view,
+            stream: records.of(stream_id).cloned(),
+            provider: Some(records.provider.clone()),
+        })
     }
 
-    fn provider_at(&self, height: u64) -> Option<ProviderRecord> {
-        let uri = &self.endpoints.iter().rev().find(|since| since.height <= height)?.uri;
-        let endpoint = ProviderEndpoint { transport: EndpointTransport::Https, uri: Text::new(uri.clone()).ok()? };
-        Some(ProviderRecord { endpoints: List::new(vec![endpoint]).ok()?, ..self.provider.clone() })
+    /// The same of the main stream.
+    pub fn broker_state(&self, block: Option<&Bytes32>) -> Option<BrokerState> {
+        self.broker_state_of(&self.stream_id(), block)
     }
 }
 
+fn read_history(store: &Store) -> anyhow::Result<Vec<(u64, Arc<Records>)>> {
+    let table = store.database().begin_read()?.open_table(RECORDS)?;
+    let rows = table.iter()?.map(|row| {
+        let (height, records) = row?;
+        Ok((height.value(), Arc::new(Records::from_bytes(records.value())?)))
+    });
+    rows.collect()
+}
+
+fn finalize(store: &Store, height: u64, records: Option<&Records>) -> anyhow::Result<()> {
+    store.write(|transaction| {
+        Store::put_meta_in(transaction, HEIGHT, &height.to_bytes())?;
+        if let Some(records) = records {
+            transaction.open_table(RECORDS)?.insert(height, records.to_bytes().as_slice())?;
+        }
+        Ok(())
+    })
+}
+
 fn genesis_source(keys: &DevKeys) -> String {
-    let (admin, provider) = (public_key(&keys.admin).0, public_key(&keys.provider).0);
+    let (admin, provider) = (public_key(&keys.admin(0)).0, public_key(&keys.provider).0);
     format!("{{\"chain\":\"remuda-dev\",\"chainId\":{CHAIN_ID},\"admin\":\"{admin}\",\"provider\":\"{provider}\"}}\n")
 }
 
@@ -150,83 +297,4 @@ fn view_at(instance: &Bytes32, height: u64) -> FinalizedView {
 
 fn height_of(block: &Bytes32) -> u64 {
     block.0[24..].iter().fold(0, |height, byte| height << 8 | u64::from(*byte))
-}
-
-fn stream_record(context: &SigningContext, keys: &DevKeys, config: StreamConfig) -> StreamRecord {
-    let (instance, owner, owner_nonce) = (context.chain_instance_id, keys.address("owner"), 0);
-    StreamRecord {
-        version: VersionOne,
-        chain_instance_id: instance,
-        stream_id: stream_id(context.chain_id, &instance, &owner, owner_nonce),
-        purpose: Purpose::Main,
-        owner,
-        owner_nonce,
-        admin_key: public_key(&keys.admin),
-        rotation_key: None,
-        delivery_class: DeliveryClass::Fast,
-        encrypted: false,
-        linked_stream_id: None,
-        provider: keys.address("provider-account"),
-        provider_epoch: ProviderEpoch,
-        provider_signing_key: public_key(&keys.provider),
-        authorization_generation: 1,
-        encryption_generation: 0,
-        pricing_generation: 1,
-        status: StreamStatus::Active,
-        config,
-        pricing_basis: PricingBasis::ProviderQuote(ProviderQuoteBasis { quote_digest: keccak256(b"remuda-dev-quote") }),
-        rate_per_block: 1,
-        escrow_balance: 1_000_000_000,
-        last_settled_block: 1,
-        suspended_at_block: None,
-        suspension_grace_deadline_block: None,
-        created_at_block: 1,
-    }
-}
-
-fn provider_record(context: &SigningContext, keys: &DevKeys) -> ProviderRecord {
-    ProviderRecord {
-        version: VersionOne,
-        chain_instance_id: context.chain_instance_id,
-        provider: keys.address("provider-account"),
-        signing_key: public_key(&keys.provider),
-        endpoints: List::EMPTY,
-        quote_key: public_key(&keys.provider),
-        base_rate_admission: BaseRateAdmission {
-            accepts_new: false,
-            max_active_streams: 0,
-            max_total_retained_bytes: 0,
-            max_total_append_bytes_per_sec: 0,
-            max_total_delivered_bytes_per_sec: 0,
-        },
-        base_rate_reserved: BaseRateReservationTotals {
-            reserved_streams: 0,
-            retained_bytes: 0,
-            append_bytes_per_sec: 0,
-            delivered_bytes_per_sec: 0,
-        },
-        live_assigned_streams: 1,
-        status: ProviderStatus::Active,
-        metadata_hash: Bytes32::ZERO,
-        registered_block: 1,
-    }
-}
-
-/// The configuration of the demo stream. The largest message fills a batch of 1,024 to exactly the limit of §4.2.
-pub fn stream_config(fast_batch_max_ms: u32, fast_batch_max_records: u32) -> StreamConfig {
-    let max_message_bytes = (268_435_456 / fast_batch_max_records.max(1)).min(262_144);
-    StreamConfig {
-        retention_ms: 3_600_000,
-        retained_bytes_limit: 1 << 30,
-        max_message_bytes,
-        max_append_bytes_per_sec: 64 << 20,
-        max_delivered_bytes_per_sec: 256 << 20,
-        max_lanes: 16_384,
-        idempotency_horizon_ms: 0,
-        default_visibility_ms: 0,
-        max_visibility_ms: 0,
-        default_max_attempts: 1,
-        fast_batch_max_ms,
-        fast_batch_max_records,
-    }
 }

@@ -35,7 +35,7 @@ pub struct Head {
 /// # Errors
 /// When the store fails.
 pub fn begin(store: &Store, chain: &Chain, key: &SigningKey) -> anyhow::Result<Head> {
-    let (context, stream_id) = (chain.context(), chain.stream().stream_id);
+    let (context, stream_id) = (chain.context(), chain.stream_id());
     let last_run = store.last_run()?;
     let last = store.last_checkpoint()?;
     let checkpoint = last.as_ref().map_or_else(|| checkpoint_genesis(context, &stream_id), Signed::digest);

@@ -51,6 +51,9 @@ pub fn admit(
         .ok_or_else(|| Refusal::new(Code::InvalidGrant, "the holder key is no canonical point"))?;
     check_standing(&grant, stream, now_ms)?;
     check_bounds(&grant)?;
+    if stream.encrypted && grant.holder_hpke_key.is_none() {
+        return Err(Refusal::new(Code::InvalidGrant, "a grant of an encrypted stream binds an HPKE key"));
+    }
     Ok(AdmittedGrant { id, grant, holder })
 }
 
@@ -71,10 +74,11 @@ pub fn check_standing(grant: &StreamGrant, stream: &StreamRecord, now_ms: u64) -
     if now_ms > grant.expires_at_ms.saturating_add(MAX_CLOCK_SKEW_MS) {
         return Err(Refusal::new(Code::GrantExpired, "the grant has expired"));
     }
-    if stream.status == StreamStatus::Active {
-        Ok(())
-    } else {
-        Err(Refusal::new(Code::StreamNotActive, "the stream is not active"))
+    match stream.status {
+        StreamStatus::Active | StreamStatus::Suspended => Ok(()),
+        StreamStatus::Closed | StreamStatus::DataExpired => {
+            Err(Refusal::new(Code::StreamNotActive, "the stream is closed"))
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! GET  /cbqs/broker-state?stream=<64 hex>[&block=<64 hex>]   canonical BrokerState; 400, 404 or 410
 //! POST /cbqs                                                 ClientFrame -> ServerFrameBatch; 400, 413 or 500
+//! GET  /cbqs, upgraded                                       a WebSocket: one frame in each binary message
 //! GET  /demo/info        POST /demo/grant                    JSON
 //! GET  anything else                                         a static page, when there are pages
 //! ```
@@ -11,8 +12,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use axum::body::Bytes;
+use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{DefaultBodyLimit, Query, State};
-use axum::http::{header, HeaderValue, Method, StatusCode};
+use axum::http::{header, HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -22,9 +24,11 @@ use remuda_wire::Canonical;
 use serde::Deserialize;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use crate::chain::NodeFault;
 use crate::demo;
 use crate::exchange::Exchange;
 use crate::lanes::DemoLane;
+use crate::websocket;
 
 /// What the routes share.
 #[derive(Debug)]
@@ -33,8 +37,10 @@ pub struct Site {
     pub exchange: Exchange,
     /// The demo lanes, by name.
     pub lanes: Vec<DemoLane>,
-    /// Where this provider can be dialled.
+    /// Where its long-poll requests are posted.
     pub endpoint: String,
+    /// Where its WebSocket is opened.
+    pub web_socket: String,
     /// The names of the lies that it tells.
     pub lies: Vec<String>,
 }
@@ -42,7 +48,7 @@ pub struct Site {
 /// All routes of a site.
 pub fn router(site: Arc<Site>, pages: Option<&Path>) -> Router {
     let router = Router::new()
-        .route("/cbqs", post(exchange))
+        .route("/cbqs", post(exchange).get(upgrade))
         .route("/cbqs/broker-state", get(broker_state))
         .route("/demo/info", get(info))
         .route("/demo/grant", post(grant))
@@ -85,10 +91,13 @@ async fn broker_state(State(site): State<Arc<Site>>, Query(query): Query<StateQu
         return (StatusCode::BAD_REQUEST, "stream and block are 64 hexadecimal digits").into_response();
     };
     let chain = &site.exchange.broker.chain;
-    if stream != chain.stream().stream_id {
+    if chain.records().of(&stream).is_none() {
         return (StatusCode::NOT_FOUND, "no such stream").into_response();
     }
-    match chain.broker_state(block.as_ref()) {
+    if chain.node_fault() == Some(NodeFault::Unreachable) {
+        return (StatusCode::SERVICE_UNAVAILABLE, "the node is unreachable").into_response();
+    }
+    match chain.broker_state_of(&stream, block.as_ref()) {
         Some(state) => octets(state.to_bytes()),
         None => (StatusCode::GONE, "this block cannot be served").into_response(),
     }
@@ -108,9 +117,18 @@ async fn exchange(State(site): State<Arc<Site>>, body: Bytes) -> Response {
     }
 }
 
+async fn upgrade(State(site): State<Arc<Site>>, headers: HeaderMap, upgrade: WebSocketUpgrade) -> Response {
+    // A page of another site must not speak through a visitor's browser: CORS does not cover WebSockets.
+    if headers.get(header::ORIGIN).is_some_and(|origin| !is_loopback(origin)) {
+        return (StatusCode::FORBIDDEN, "not from this origin").into_response();
+    }
+    let upgrade = upgrade.max_message_size(MAX_WIRE_FRAME_BYTES).max_frame_size(MAX_WIRE_FRAME_BYTES);
+    upgrade.on_upgrade(async move |socket| websocket::serve(&site.exchange, socket).await)
+}
+
 async fn info(State(site): State<Arc<Site>>) -> Response {
     let chain = &site.exchange.broker.chain;
-    Json(demo::info(chain, &site.lanes, &site.endpoint, site.lies.clone())).into_response()
+    Json(demo::info(chain, &site)).into_response()
 }
 
 async fn grant(State(site): State<Arc<Site>>, Json(request): Json<demo::GrantRequest>) -> Response {

@@ -8,10 +8,10 @@ use remuda_wire::{Address, Bytes32, Signature, Signed};
 /// Everything secret, and the addresses that go with it.
 pub struct DevKeys {
     seed: Bytes32,
-    /// Signs grants.
-    pub admin: SigningKey,
     /// Signs receipts, checkpoints and transitions.
     pub provider: SigningKey,
+    /// Signs key batches of an encrypted stream.
+    pub rotation: SigningKey,
     /// In no chain record: what a lying provider signs with.
     pub stranger: SigningKey,
 }
@@ -20,7 +20,13 @@ impl DevKeys {
     /// The keys of `seed`.
     pub fn from_seed(seed: Bytes32) -> Self {
         let key = |name: &str| SigningKey::from_bytes(&derive(&seed, name).0);
-        Self { seed, admin: key("admin"), provider: key("provider"), stranger: key("stranger") }
+        Self { seed, provider: key("provider"), rotation: key("rotation"), stranger: key("stranger") }
+    }
+
+    /// The admin key of this number: the first signs grants until the chain rotates it.
+    pub fn admin(&self, number: u32) -> SigningKey {
+        let name = if number == 0 { "admin".to_owned() } else { format!("admin-{number}") };
+        SigningKey::from_bytes(&derive(&self.seed, &name).0)
     }
 
     /// The account called `name`.

@@ -9,7 +9,7 @@
 //! | [`grant`], [`session`], [`exchange`] | grants, proofs of possession, one request at a time (§7, §13) |
 //! | [`subscription`], [`deliver`], [`outbox`] | what a subscription is owed, in which order, under which credit (§12.2.1) |
 //! | [`lie`] | every falsehood it can tell, by name, with the verdict that must catch it |
-//! | [`http`], [`demo`], [`pages`], [`writer`] | the routes, demo grants, static files, and a writer that fills the lanes |
+//! | [`http`], [`websocket`], [`demo`], [`pages`], [`writer`] | the routes, demo grants, static files, and a writer that fills the lanes |
 //!
 //! It shares no machine with the client: only `wire`, `verify` and the messages of `streaming`, so one misunderstanding cannot pass on both sides.
 //! It is no production broker: one stream, one provider key, no retention.
@@ -25,15 +25,19 @@ pub mod exchange;
 pub mod grant;
 pub mod http;
 pub mod keys;
+pub mod lane_book;
 pub mod lanes;
 pub mod lie;
+pub mod log;
 pub mod outbox;
 pub mod pages;
 pub mod refusal;
 pub mod server;
 pub mod session;
 pub mod settings;
+pub mod signal;
 pub mod store;
 pub mod subscription;
 pub mod time;
+pub mod websocket;
 pub mod writer;

@@ -9,7 +9,7 @@ use tower_http::services::ServeDir;
 
 /// WebAssembly, workers and requests to loopback nodes; no inline script, no other origin.
 const POLICY: &str = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self' http://127.0.0.1:* \
-                      http://localhost:*; worker-src 'self'; style-src 'self'; img-src 'self' data:; object-src 'none'; \
+                      http://localhost:* ws://127.0.0.1:* ws://localhost:*; worker-src 'self'; style-src 'self'; img-src 'self' data:; object-src 'none'; \
                       base-uri 'none'";
 
 /// Files of `directory` wherever no other route answers. HTML is revalidated each time; hashed files may be kept.

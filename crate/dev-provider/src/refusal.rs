@@ -4,68 +4,77 @@ use remuda_wire::error_frame::CbqsError;
 use remuda_wire::frame::ServerMessage;
 use remuda_wire::{Bytes, Bytes32, Text};
 
-/// The codes that this provider reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Code {
-    StreamNotFound,
-    StreamNotActive,
-    AuthorizationGenerationStale,
-    EncryptionGenerationStale,
-    InvalidGrant,
-    GrantExpired,
-    VerbDenied,
-    InvalidProofOfPossession,
-    RequestReplay,
-    MessageTooLarge,
-    RateLimited,
-    Backpressure,
-    CursorTooOld,
-    FastModeHasNoLeases,
-    InvalidKeyBatch,
-    LaneNotFound,
-    LaneScopeDenied,
-    LaneLimitExceeded,
-    SubscriptionLimitExceeded,
-    UnsupportedVersion,
-    ChainInstanceMismatch,
-    VerificationModeIncompatible,
-    NotCheckpointBoundary,
-    ProofScopeTooWide,
-    LongPollBusy,
+macro_rules! codes {
+    ($($name:ident = $number:literal,)+) => {
+        /// The codes of §17. Those that no request to a v1 broker can bring about are reported only when told to.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        pub enum Code { $($name,)+ }
+
+        impl Code {
+            /// Every code, ascending.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+
+            /// The number on the wire.
+            pub const fn number(self) -> u16 {
+                match self { $(Self::$name => $number,)+ }
+            }
+
+            /// The specification's name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)+ }
+            }
+        }
+    };
 }
 
-impl Code {
-    /// The number on the wire.
-    pub const fn number(self) -> u16 {
-        match self {
-            Self::StreamNotFound => 3900,
-            Self::StreamNotActive => 3901,
-            Self::AuthorizationGenerationStale => 3904,
-            Self::EncryptionGenerationStale => 3905,
-            Self::InvalidGrant => 3906,
-            Self::GrantExpired => 3907,
-            Self::VerbDenied => 3908,
-            Self::InvalidProofOfPossession => 3910,
-            Self::RequestReplay => 3911,
-            Self::MessageTooLarge => 3912,
-            Self::RateLimited => 3913,
-            Self::Backpressure => 3914,
-            Self::CursorTooOld => 3917,
-            Self::FastModeHasNoLeases => 3921,
-            Self::InvalidKeyBatch => 3924,
-            Self::LaneNotFound => 3926,
-            Self::LaneScopeDenied => 3928,
-            Self::LaneLimitExceeded => 3929,
-            Self::SubscriptionLimitExceeded => 3932,
-            Self::UnsupportedVersion => 3937,
-            Self::ChainInstanceMismatch => 3938,
-            Self::VerificationModeIncompatible => 3943,
-            Self::NotCheckpointBoundary => 3944,
-            Self::ProofScopeTooWide => 3945,
-            Self::LongPollBusy => 3946,
-        }
-    }
+codes! {
+    StreamNotFound = 3900,
+    StreamNotActive = 3901,
+    StreamSuspended = 3902,
+    ProviderEpochStale = 3903,
+    AuthorizationGenerationStale = 3904,
+    EncryptionGenerationStale = 3905,
+    InvalidGrant = 3906,
+    GrantExpired = 3907,
+    VerbDenied = 3908,
+    GroupScopeDenied = 3909,
+    InvalidProofOfPossession = 3910,
+    RequestReplay = 3911,
+    MessageTooLarge = 3912,
+    RateLimited = 3913,
+    Backpressure = 3914,
+    IdempotencyConflict = 3915,
+    IdempotencyExpired = 3916,
+    CursorTooOld = 3917,
+    GroupNotFound = 3918,
+    LeaseStale = 3919,
+    DeliveryTerminal = 3920,
+    FastModeHasNoLeases = 3921,
+    InvalidReceiptChain = 3923,
+    InvalidKeyBatch = 3924,
+    ChainStateStale = 3925,
+    LaneNotFound = 3926,
+    LaneClosed = 3927,
+    LaneScopeDenied = 3928,
+    LaneLimitExceeded = 3929,
+    BrokerEpochTransitionMissing = 3930,
+    SubscriptionLimitExceeded = 3932,
+    BaseRateNotAccepted = 3933,
+    BaseRateCapacityExceeded = 3934,
+    BaseRateScheduleUnavailable = 3935,
+    PricingBasisInvalid = 3936,
+    UnsupportedVersion = 3937,
+    ChainInstanceMismatch = 3938,
+    GroupConfigInvalid = 3939,
+    HolderInFlightLimitExceeded = 3940,
+    ChainUnreachable = 3941,
+    ChainViewInconsistent = 3942,
+    VerificationModeIncompatible = 3943,
+    NotCheckpointBoundary = 3944,
+    ProofScopeTooWide = 3945,
+    LongPollBusy = 3946,
+    ControlBacklogExceeded = 3947,
 }
 
 /// One refusal: its code, a sentence, and the details that the code defines.
@@ -99,8 +108,17 @@ impl Refusal {
 
     /// As a frame that answers `request_id`.
     pub fn frame(self, request_id: Bytes32) -> ServerMessage {
+        self.error(Some(request_id))
+    }
+
+    /// As a frame that answers nothing: a subscription ends by itself.
+    pub fn unasked(self) -> ServerMessage {
+        self.error(None)
+    }
+
+    fn error(self, request_id: Option<Bytes32>) -> ServerMessage {
         ServerMessage::Error(CbqsError {
-            request_id: Some(request_id),
+            request_id,
             subscription_id: self.subscription_id,
             code: self.code.number(),
             message: bounded_text(self.message),

@@ -13,14 +13,17 @@ use tokio::sync::watch;
 
 use crate::backend::Backend;
 use crate::broker::Broker;
-use crate::chain::{stream_config, Chain};
+use crate::chain::{stream_config, Chain, Genesis};
 use crate::exchange::Exchange;
 use crate::http::{router, Site};
 use crate::keys::{random32, DevKeys};
+use crate::lane_book::LaneBook;
 use crate::lanes::demo_lanes;
 use crate::lie::{Liar, Lie};
+use crate::log::{Log, LogOf};
 use crate::session::Sessions;
 use crate::settings::Settings;
+use crate::signal::Signal;
 use crate::store::Store;
 use crate::time::Clock;
 use crate::writer;
@@ -81,25 +84,39 @@ pub fn site(
 ) -> anyhow::Result<Site> {
     let seed = Bytes32::from_bytes(&store.meta_or("seed", || Ok(random32()?.to_bytes()))?)?;
     let keys = Arc::new(DevKeys::from_seed(seed));
-    let config = stream_config(settings.batch_ms, settings.batch_records);
+    let class = settings.class.delivery();
+    let config = stream_config(class, settings.batch_ms, settings.batch_records);
+    let genesis = Genesis { config, class, encrypted: settings.encrypted };
     // A chain record can only hold an https endpoint; what is dialled in development is the same address without TLS.
-    let chain = Chain::open(Arc::clone(&store), &keys, &format!("https://{address}/cbqs"), &config, clock)?;
-    let lanes = demo_lanes(&chain.stream().stream_id, settings.lanes);
-    let mut lane_ids: Vec<_> = lanes.iter().map(|lane| lane.id).chain([Bytes32::ZERO]).collect();
-    lane_ids.sort_unstable();
+    let chain = Chain::open(Arc::clone(&store), &keys, &format!("https://{address}/cbqs"), &genesis, clock)?;
+    let (chain, signal) = (Arc::new(chain), Signal::default());
+    let stream_id = chain.stream_id();
+    let lanes = demo_lanes(&stream_id, settings.lanes);
+    let book = LaneBook::open(Arc::clone(&store), &stream_id, lanes.iter().map(|lane| lane.id))?;
+    let log = |of, stream_id| {
+        let (store, chain, keys) = (Arc::clone(&store), Arc::clone(&chain), Arc::clone(&keys));
+        Log::open(of, stream_id, store, chain, keys, signal.clone()).map(Arc::new)
+    };
+    let key_stream = chain.records().key_stream.as_ref().map(|stream| stream.stream_id);
+    let (main, key) = (log(LogOf::Main, stream_id)?, key_stream.map(|id| log(LogOf::Key, id)).transpose()?);
     let decoys = settings.lies.contains(&Lie::InjectRecord);
-    let broker = Broker::open(store, Arc::new(chain), keys, decoys)?;
+    let broker = Broker::open(store, chain, keys, decoys)?;
     let exchange = Exchange {
         broker,
         liar: Liar::new(settings.lies.clone(), settings.lie_after),
         sessions: Sessions::default(),
-        lanes: lane_ids,
+        log: main,
+        key_log: key,
+        lanes: book,
+        lane_changes: tokio::sync::Mutex::default(),
+        signal,
         poll: Duration::from_millis(settings.poll_ms),
         session_ms: settings.session_ms,
         closing,
     };
     let lies = settings.lies.iter().filter_map(|lie| Some(lie.to_possible_value()?.get_name().to_owned())).collect();
-    Ok(Site { exchange, lanes, endpoint: format!("http://{address}/cbqs"), lies })
+    let (endpoint, web_socket) = (format!("http://{address}/cbqs"), format!("ws://{address}/cbqs"));
+    Ok(Site { exchange, lanes, endpoint, web_socket, lies })
 }
 
 async fn advance(chain: Arc<Chain>, block_ms: u64) {

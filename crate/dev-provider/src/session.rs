@@ -24,6 +24,15 @@ struct Pending {
     expires_at_ms: u64,
 }
 
+/// What carries a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// One connection, with which it ends.
+    WebSocket,
+    /// Any number of HTTPS requests, one at a time.
+    LongPoll,
+}
+
 /// An open session.
 #[derive(Debug)]
 pub struct Session {
@@ -33,6 +42,8 @@ pub struct Session {
     pub admitted: AdmittedGrant,
     /// When it ends.
     pub expires_at_ms: u64,
+    /// What carries it: requests over another transport are none of its own.
+    pub transport: Transport,
     /// Held by the one request in flight.
     pub state: tokio::sync::Mutex<SessionState>,
 }
@@ -48,6 +59,13 @@ pub struct SessionState {
     pub turn: usize,
     /// A second, and the payload bytes appended in it.
     pub append_window: (u64, u64),
+}
+
+impl SessionState {
+    /// The open subscription of this id.
+    pub fn subscription(&mut self, id: &Bytes32) -> Option<&mut Subscription> {
+        self.subscriptions.iter_mut().find(|it| it.id() == id)
+    }
 }
 
 impl Session {
@@ -120,7 +138,7 @@ impl Sessions {
         &self,
         proof: &SessionProof,
         context: &SigningContext,
-        stream_id: &Bytes32,
+        transport: Transport,
         (now_ms, life_ms): (u64, u64),
     ) -> Result<Arc<Session>, Refusal> {
         check_context(&proof.context, context)?;
@@ -130,7 +148,7 @@ impl Sessions {
         let pending = tables.pending.remove(&proof.session_id).ok_or_else(refused)?;
         let answers = proof.challenge == pending.challenge
             && proof.grant_id == pending.admitted.id
-            && proof.stream_id == *stream_id
+            && proof.stream_id == pending.admitted.grant.stream_id
             && pending.admitted.holder.verify_digest(proof, &proof.digest()).is_ok();
         if !answers {
             return Err(refused());
@@ -141,15 +159,17 @@ impl Sessions {
             id: proof.session_id,
             admitted: pending.admitted,
             expires_at_ms,
+            transport,
             state: Default::default(),
         });
         tables.open.insert(session.id, Arc::clone(&session));
         Ok(session)
     }
 
-    /// The open session of this id.
+    /// The open long-poll session of this id.
     pub fn find(&self, session_id: &Bytes32, now_ms: u64) -> Option<Arc<Session>> {
-        self.tables(now_ms).open.get(session_id).cloned()
+        let tables = self.tables(now_ms);
+        tables.open.get(session_id).filter(|session| session.transport == Transport::LongPoll).cloned()
     }
 
     /// Ends a session.

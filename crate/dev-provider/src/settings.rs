@@ -3,10 +3,30 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use remuda_wire::chain::DeliveryClass;
 
 use crate::backend::settings::BackendSettings;
 use crate::lie::Lie;
+
+/// A delivery class by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Class {
+    /// Provisional answers, durable batches.
+    Fast,
+    /// Durable before it is answered; groups and leases.
+    Standard,
+}
+
+impl Class {
+    /// As a chain record has it.
+    pub const fn delivery(self) -> DeliveryClass {
+        match self {
+            Self::Fast => DeliveryClass::Fast,
+            Self::Standard => DeliveryClass::Standard,
+        }
+    }
+}
 
 /// Arguments of `serve`.
 #[derive(Clone, Debug, Args)]
@@ -38,6 +58,12 @@ pub struct Settings {
     /// Time between finalized blocks, in milliseconds; 0 finalizes one block per start.
     #[arg(long, default_value_t = 10_000)]
     pub block_ms: u64,
+    /// Delivery class of the stream, fixed when it is created.
+    #[arg(long, value_enum, default_value_t = Class::Fast)]
+    pub class: Class,
+    /// Encrypted payloads and a key stream, fixed when the stream is created.
+    #[arg(long)]
+    pub encrypted: bool,
     /// `fast_batch_max_ms` of the stream, fixed when it is created.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub batch_ms: u32,

@@ -1,7 +1,7 @@
-//! What survives a crash: one redb file. Every write here is one transaction, durable when it returns.
+//! What survives a crash: one redb file. Here are the tables of a fast stream; others are beside what they are of. Every write here is one transaction, durable when it returns.
 //!
 //! ```text
-//! meta         name                    -> bytes    seed, stream-config, height, endpoints, epoch, clean
+//! meta         name                    -> bytes    seed, height, epoch, clean
 //! records      (epoch, sequence)       -> header || payload, canonical
 //! checkpoints  (epoch, last_sequence)  -> CheckpointReceipt
 //! transitions  replacement epoch       -> BrokerEpochTransition
@@ -12,11 +12,14 @@ use std::path::Path;
 
 use anyhow::Context;
 use redb::backends::InMemoryBackend;
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 use remuda_wire::checkpoint::CheckpointReceipt;
 use remuda_wire::record::RecordHeader;
 use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::{bound, Bytes, Canonical, Reader, Writer};
+
+use crate::chain::Chain;
+use crate::refusal::Refusal;
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const RECORDS: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("records");
@@ -91,8 +94,48 @@ impl Store {
         transaction.open_table(RECORDS)?;
         transaction.open_table(CHECKPOINTS)?;
         transaction.open_table(TRANSITIONS)?;
+        Chain::create_tables(&transaction)?;
         transaction.commit()?;
         Ok(Self { database })
+    }
+
+    /// The database, for reads.
+    pub(crate) const fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Everything that `work` does, together or not at all.
+    ///
+    /// # Errors
+    /// When the database cannot be written, or `work` fails.
+    pub(crate) fn write<T>(&self, work: impl FnOnce(&WriteTransaction) -> anyhow::Result<T>) -> anyhow::Result<T> {
+        let transaction = self.database.begin_write()?;
+        let done = work(&transaction)?;
+        transaction.commit()?;
+        Ok(done)
+    }
+
+    /// The same; a refusal leaves everything as it was.
+    ///
+    /// # Errors
+    /// The outer when the database cannot be written, or `work` fails.
+    pub(crate) fn decide<T>(
+        &self,
+        work: impl FnOnce(&WriteTransaction) -> anyhow::Result<Result<T, Refusal>>,
+    ) -> anyhow::Result<Result<T, Refusal>> {
+        let transaction = self.database.begin_write()?;
+        let decided = work(&transaction)?;
+        match &decided {
+            Ok(_) => transaction.commit()?,
+            Err(_) => transaction.abort()?,
+        }
+        Ok(decided)
+    }
+
+    /// Keeps a named value within a transaction.
+    pub(crate) fn put_meta_in(transaction: &WriteTransaction, name: &str, value: &[u8]) -> anyhow::Result<()> {
+        transaction.open_table(META)?.insert(name, value)?;
+        Ok(())
     }
 
     /// A named value.
@@ -109,9 +152,7 @@ impl Store {
     /// # Errors
     /// When the database cannot be written.
     pub fn put_meta(&self, name: &str, value: &[u8]) -> anyhow::Result<()> {
-        let transaction = self.database.begin_write()?;
-        transaction.open_table(META)?.insert(name, value)?;
-        Ok(transaction.commit()?)
+        self.write(|transaction| Self::put_meta_in(transaction, name, value))
     }
 
     /// A named value, made and kept when there is none.
@@ -160,21 +201,25 @@ impl Store {
         self.put_meta(CLEAN, &[1])
     }
 
-    /// Makes a batch durable: its records and its checkpoint, together or not at all.
+    /// Makes a batch durable: its records, its checkpoint and what `with` adds, together or not at all.
     ///
     /// # Errors
-    /// When the database cannot be written.
-    pub fn commit_batch(&self, receipt: &CheckpointReceipt, records: &[StoredRecord]) -> anyhow::Result<()> {
-        let transaction = self.database.begin_write()?;
-        {
+    /// When the database cannot be written, or `with` fails.
+    pub(crate) fn commit_batch<T>(
+        &self,
+        receipt: &CheckpointReceipt,
+        records: &[StoredRecord],
+        with: impl FnOnce(&WriteTransaction) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        self.write(|transaction| {
             let mut table = transaction.open_table(RECORDS)?;
             for (sequence, record) in (receipt.first_sequence..).zip(records) {
                 table.insert((receipt.broker_epoch, sequence), record.to_bytes().as_slice())?;
             }
             let key = (receipt.broker_epoch, receipt.last_sequence);
             transaction.open_table(CHECKPOINTS)?.insert(key, receipt.to_bytes().as_slice())?;
-        }
-        Ok(transaction.commit()?)
+            with(transaction)
+        })
     }
 
     /// The transition into `epoch`.

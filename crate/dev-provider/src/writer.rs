@@ -21,7 +21,7 @@ const LINES: [&str; 6] =
 /// # Errors
 /// When there is no randomness.
 pub async fn run(broker: Arc<Broker>, lanes: Vec<DemoLane>, rate: u32) -> anyhow::Result<()> {
-    let stream_id = broker.chain.stream().stream_id;
+    let stream_id = broker.chain.stream_id();
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     let (mut owed, mut written) = (0, 0usize);

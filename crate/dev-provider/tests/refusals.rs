@@ -5,11 +5,12 @@ mod common;
 use std::sync::Arc;
 
 use common::{error_code, exchange, fresh_directory, holder, http, sign, Provider, Session};
-use remuda_dev_provider::chain::{stream_config, Chain};
+use remuda_dev_provider::chain::{stream_config, Chain, Genesis};
 use remuda_dev_provider::grant::admit;
 use remuda_dev_provider::keys::DevKeys;
 use remuda_dev_provider::store::Store;
 use remuda_dev_provider::time::Clock;
+use remuda_wire::chain::DeliveryClass;
 use remuda_wire::frame::{ClientMessage, ServerMessage};
 use remuda_wire::grant::{StreamGrant, Verb, Verbs};
 use remuda_wire::key::SigningPublicKey;
@@ -56,8 +57,9 @@ fn grants() {
 fn grants_out_of_their_time_or_bounds() {
     let store = Arc::new(Store::open(&fresh_directory("standing")).expect("a store"));
     let keys = DevKeys::from_seed(keccak256(b"seed"));
-    let chain = Chain::open(store, &keys, "https://127.0.0.1:1/cbqs", &stream_config(100, 1024), Clock::System)
-        .expect("a chain");
+    let class = DeliveryClass::Fast;
+    let genesis = Genesis { config: stream_config(class, 100, 1024), class, encrypted: false };
+    let chain = Chain::open(store, &keys, "https://127.0.0.1:1/cbqs", &genesis, Clock::System).expect("a chain");
     let grant = StreamGrant {
         context: chain.context().clone(),
         stream_id: chain.stream().stream_id,
@@ -79,8 +81,8 @@ fn grants_out_of_their_time_or_bounds() {
     let admitted = |change: &dyn Fn(&mut StreamGrant), now_ms| {
         let mut grant = grant.clone();
         change(&mut grant);
-        grant.signature = sign(&keys.admin, &grant);
-        admit(grant, chain.context(), chain.stream(), now_ms).map(drop).map_err(|refusal| refusal.code.number())
+        grant.signature = sign(&keys.admin(0), &grant);
+        admit(grant, chain.context(), &chain.stream(), now_ms).map(drop).map_err(|refusal| refusal.code.number())
     };
     let unchanged = |_: &mut StreamGrant| {};
     // Skew is inclusive on both ends.

@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
-use remuda_wire::codec::{Canonical, VersionOne};
-use remuda_wire::verdict::{AdmissionRefused, Refusal, VerifyError};
+use remuda_wire::codec::Canonical;
+use remuda_wire::verdict::{AdmissionRefused, Refusal};
 
-use crate::boundary::{Anchor, Boundary, StoredPosition, StreamPoint};
+use crate::boundary::{Boundary, StoredPosition};
 use crate::evidence::Evidence;
 use crate::item::{pack, RowBytes};
 use crate::store::{Fence, WriteSet};
@@ -46,37 +46,18 @@ impl Admission {
 }
 
 impl Boundary {
-    /// Plans the advance that `evidence` allows, for the owner that holds `fence`. `None` when there is nothing to write:
-    /// it is all durable already, since a provider serves again what lies between a cursor and a boundary; or it is a
-    /// transition before the first checkpoint.
+    /// Plans the advance that `evidence` allows, for the owner that holds `fence`. `None` when there is nothing to write.
     ///
     /// # Errors
-    /// The evidence's [`Evidence::fork`] when another object is durable where this one ends;
-    /// [`VerifyError::CheckpointPredecessor`] when it does not begin at F; [`AdmissionRefused::BatchTooLarge`].
+    /// Those of [`Evidence::place`]; [`AdmissionRefused::BatchTooLarge`].
     pub fn plan(
         &self,
         evidence: impl Evidence,
         fence: Fence,
         budget: &AdmissionBudget,
     ) -> Result<Option<Admission>, Refusal> {
-        // Before the first checkpoint a transition has nothing to end, and no cursor names the place after it: a position
-        // that began there could not be resumed without a gap.
-        if evidence.checkpoint().is_none() && self.checkpoint().is_none() {
-            return Ok(None);
-        }
-        let end = evidence.checkpoint().map(StreamPoint::from).or(evidence.adopted().map(StreamPoint::from));
-        if let (Some(point), Some(end)) = (self.point(), end) {
-            if end == point && self.tail() != Some(evidence.ends_with()) {
-                return Err(evidence.fork().into());
-            }
-            if end <= point {
-                return Ok(None);
-            }
-            if !evidence.follows(self) {
-                return Err(VerifyError::CheckpointPredecessor.into());
-            }
-        }
-        let (checkpoint, adopted) = (evidence.checkpoint().or(self.checkpoint()), evidence.adopted());
+        let Some(place) = evidence.place(self)? else { return Ok(None) };
+        let anchor = self.anchor().unwrap_or_else(|| evidence.anchor());
         let items = evidence.into_items();
         if items.len() > budget.max_items {
             return Err(AdmissionRefused::BatchTooLarge.into());
@@ -84,14 +65,8 @@ impl Boundary {
         let count = u64::try_from(items.len()).unwrap_or(u64::MAX);
         let rows = pack(self.last_item().saturating_add(1), items);
         check_bytes(&rows, budget)?;
-        let stored = StoredPosition {
-            version: VersionOne,
-            revision: self.revision().map_or(1, |revision| revision.saturating_add(1)),
-            anchor: self.stored.as_ref().map_or(Anchor::Provider, |stored| stored.anchor),
-            checkpoint,
-            adopted,
-            last_item: self.last_item().saturating_add(count),
-        };
+        let revision = self.revision().map_or(1, |revision| revision.saturating_add(1));
+        let stored = StoredPosition::at(place, revision, anchor, self.last_item().saturating_add(count));
         let write = WriteSet { key: self.key, expected: self.revision(), fence, position: stored.to_bytes(), rows };
         Ok(Some(Admission { write, boundary: Self::stored(self.key, stored) }))
     }

@@ -1,130 +1,120 @@
 //! What can move a position: verified evidence, and nothing else.
 
-use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use remuda_verify::fast::{AdoptedTransition, VerifiedBatch};
-use remuda_wire::delivery::RecordDelivery;
-use remuda_wire::record::{FastRecordId, RecordId};
-use remuda_wire::verdict::Contradiction;
+use remuda_verify::standard::{NewLanes, ReceiptChainSegment};
+use remuda_wire::codec::List;
+use remuda_wire::verdict::{AdmissionRefused, Contradiction, Refusal, VerifyError};
 use remuda_wire::Bytes32;
 
-use crate::boundary::{AdoptedLineage, Boundary, CheckpointEnd};
-use crate::item::{ItemAssurance, StoredItem, StoredItemBody, StoredRecord, StoredTransition};
-
-/// What an engine keeps of a record until its batch closes: the delivery itself, shared and never copied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeliveredRecord {
-    id: FastRecordId,
-    delivery: Rc<RecordDelivery>,
-}
-
-impl DeliveredRecord {
-    /// Keeps a fast delivery; `None` for one of another class.
-    pub fn new(delivery: Rc<RecordDelivery>) -> Option<Self> {
-        match delivery.record_id {
-            RecordId::Fast(id) => Some(Self { id, delivery }),
-            RecordId::Standard(_) => None,
-        }
-    }
-
-    fn into_stored(self, checkpoint: Bytes32) -> StoredRecord {
-        // Whoever verified it has let go of it by now, so this moves the payload; else it copies, and is as right.
-        let delivery = Rc::unwrap_or_clone(self.delivery);
-        StoredRecord { record_id: self.id, checkpoint, header: delivery.header, payload: delivery.payload }
-    }
-}
+use crate::boundary::{AdoptedLineage, Anchor, Boundary, CheckpointEnd, LaneTail, Place, ReceiptChainEnd, StreamPoint};
+use crate::delivered::DeliveredRecord;
+use crate::item::{ItemAssurance, StoredItem, StoredItemBody, StoredTransition};
 
 mod sealed {
+    use super::DeliveredRecord;
+
     pub trait Sealed {}
-    impl Sealed for remuda_verify::fast::VerifiedBatch<super::DeliveredRecord> {}
+    impl Sealed for remuda_verify::fast::VerifiedBatch<DeliveredRecord> {}
     impl Sealed for remuda_verify::fast::AdoptedTransition {}
+    impl Sealed for remuda_verify::standard::ReceiptChainSegment<DeliveredRecord> {}
 }
 
-/// Verified evidence: where it begins, where it ends, what it holds. Sealed.
+/// Verified evidence: where it leads from a boundary, and what it holds. Sealed.
 pub trait Evidence: sealed::Sealed {
-    /// True when it continues what is durable at `boundary`.
-    fn follows(&self, boundary: &Boundary) -> bool;
+    /// The place that it leads to from `boundary`; `None` when all of it is durable already, since a provider serves again
+    /// what lies between a cursor and a boundary, or when it has nothing to hold on to yet.
+    ///
+    /// # Errors
+    /// What it means that another object is durable where this one ends; or that it does not begin at F.
+    fn place(&self, boundary: &Boundary) -> Result<Option<Place>, Refusal>;
 
-    /// What it means that another object ends where this one does.
-    fn fork(&self) -> Contradiction;
-
-    /// The digest that it ends with.
-    fn ends_with(&self) -> Bytes32;
-
-    /// The checkpoint that the position names after it; `None` leaves the one it has.
-    fn checkpoint(&self) -> Option<CheckpointEnd>;
-
-    /// The lineage that it adopts.
-    fn adopted(&self) -> Option<AdoptedLineage>;
+    /// What a position that begins with it rests on.
+    fn anchor(&self) -> Anchor {
+        Anchor::Provider
+    }
 
     /// Its items, in order.
     fn into_items(self) -> Vec<StoredItem>;
 }
 
+/// How evidence of a fast stream ends.
+struct FastEnd {
+    point: StreamPoint,
+    /// The digest that it ends with.
+    digest: Bytes32,
+    /// Whether it continues what is durable.
+    follows: bool,
+    /// What another object that ends here means.
+    fork: Contradiction,
+}
+
+impl FastEnd {
+    /// Whether it leads on from `boundary`.
+    fn leads_on(&self, boundary: &Boundary) -> Result<bool, Refusal> {
+        let Some(point) = boundary.point() else { return Ok(true) };
+        if self.point == point && boundary.tail() != Some(self.digest) {
+            return Err(self.fork.into());
+        }
+        if self.point <= point {
+            return Ok(false);
+        }
+        if self.follows {
+            Ok(true)
+        } else {
+            Err(VerifyError::CheckpointPredecessor.into())
+        }
+    }
+}
+
 impl Evidence for VerifiedBatch<DeliveredRecord> {
-    fn follows(&self, boundary: &Boundary) -> bool {
-        boundary.tail() == Some(self.receipt().previous_checkpoint)
-    }
-
-    fn fork(&self) -> Contradiction {
-        Contradiction::CheckpointFork
-    }
-
-    fn ends_with(&self) -> Bytes32 {
-        self.receipt().digest()
-    }
-
-    fn checkpoint(&self) -> Option<CheckpointEnd> {
-        let receipt = self.receipt();
-        Some(CheckpointEnd {
-            broker_epoch: receipt.broker_epoch,
-            last_sequence: receipt.last_sequence,
-            digest: receipt.digest(),
-        })
-    }
-
-    fn adopted(&self) -> Option<AdoptedLineage> {
-        None
+    fn place(&self, boundary: &Boundary) -> Result<Option<Place>, Refusal> {
+        let (receipt, digest) = (self.receipt(), self.receipt().digest());
+        let checkpoint =
+            CheckpointEnd { broker_epoch: receipt.broker_epoch, last_sequence: receipt.last_sequence, digest };
+        let end = FastEnd {
+            point: checkpoint.into(),
+            digest,
+            follows: boundary.tail() == Some(receipt.previous_checkpoint),
+            fork: Contradiction::CheckpointFork,
+        };
+        Ok(end.leads_on(boundary)?.then_some(Place::Fast { checkpoint: Some(checkpoint), adopted: None }))
     }
 
     fn into_items(self) -> Vec<StoredItem> {
         let assurance = ItemAssurance::from(self.assurance());
         let checkpoint = self.receipt().digest();
-        self.into_records()
-            .into_iter()
-            .map(|record| StoredItem { assurance, body: StoredItemBody::Record(record.into_stored(checkpoint)) })
-            .collect()
+        let item = |record: DeliveredRecord| {
+            let body = StoredItemBody::Record(record.into_fast(checkpoint)?);
+            Some(StoredItem { assurance, body })
+        };
+        self.into_records().into_iter().filter_map(item).collect()
     }
 }
 
 impl Evidence for AdoptedTransition {
-    fn follows(&self, boundary: &Boundary) -> bool {
-        let previous = self.transition().previous_lineage.map(|lineage| lineage.broker_epoch);
-        // Two restarts with no checkpoint between name the same checkpoint; the lineage tells them apart.
-        previous == boundary.broker_epoch()
-            && boundary.last_durable_checkpoint() == Some(self.transition().last_durable_checkpoint)
-    }
-
-    fn fork(&self) -> Contradiction {
-        Contradiction::TransitionFork
-    }
-
-    fn ends_with(&self) -> Bytes32 {
-        self.transition().digest()
-    }
-
-    fn checkpoint(&self) -> Option<CheckpointEnd> {
-        None
-    }
-
-    fn adopted(&self) -> Option<AdoptedLineage> {
-        let transition = self.transition();
-        Some(AdoptedLineage {
+    /// Before the first checkpoint a transition has nothing to end, and no cursor names the place after it: a position that
+    /// began there could not be resumed without a gap.
+    fn place(&self, boundary: &Boundary) -> Result<Option<Place>, Refusal> {
+        let (transition, digest) = (self.transition(), self.transition().digest());
+        let Some(checkpoint) = boundary.checkpoint() else { return Ok(None) };
+        let adopted = AdoptedLineage {
             broker_epoch: transition.replacement_broker_epoch,
-            transition: transition.digest(),
+            transition: digest,
             last_durable_checkpoint: transition.last_durable_checkpoint,
-        })
+        };
+        let previous = transition.previous_lineage.map(|lineage| lineage.broker_epoch);
+        let end = FastEnd {
+            point: adopted.into(),
+            digest,
+            // Two restarts with no checkpoint between name the same checkpoint; the lineage tells them apart.
+            follows: previous == boundary.broker_epoch()
+                && boundary.last_durable_checkpoint() == Some(transition.last_durable_checkpoint),
+            fork: Contradiction::TransitionFork,
+        };
+        let place = Place::Fast { checkpoint: Some(checkpoint), adopted: Some(adopted) };
+        Ok(end.leads_on(boundary)?.then_some(place))
     }
 
     fn into_items(self) -> Vec<StoredItem> {
@@ -132,5 +122,49 @@ impl Evidence for AdoptedTransition {
         let transition = self.transition().clone().into_inner();
         let body = StoredItemBody::Transition(StoredTransition { digest, transition });
         alloc::vec![StoredItem { assurance: ItemAssurance::Transition, body }]
+    }
+}
+
+impl Evidence for ReceiptChainSegment<DeliveredRecord> {
+    fn place(&self, boundary: &Boundary) -> Result<Option<Place>, Refusal> {
+        let Some(last_sequence) = self.end().last_sequence else { return Ok(None) };
+        if let Some(end) = boundary.receipt_chain_end() {
+            if last_sequence <= end.last_sequence {
+                return Ok(None);
+            }
+            if *self.start() != boundary.receipt_chain_state() {
+                return Err(VerifyError::GlobalChain.into());
+            }
+        }
+        let tail = |(lane_id, receipt): (&Bytes32, &Bytes32)| LaneTail { lane_id: *lane_id, receipt: *receipt };
+        let lane_tails = self.end().lane_tails.iter().map(tail).collect();
+        let from_genesis = match boundary.receipt_chain_end() {
+            Some(end) => end.from_genesis,
+            None => self.anchor() == Anchor::Genesis,
+        };
+        Ok(Some(Place::Standard(ReceiptChainEnd {
+            last_sequence,
+            global_tail: self.end().global_tail,
+            lane_tails: List::new(lane_tails).map_err(|_| AdmissionRefused::BatchTooLarge)?,
+            from_genesis,
+        })))
+    }
+
+    fn anchor(&self) -> Anchor {
+        let first = self.records().first().and_then(|(_, record)| record.standard_id());
+        let knows_all = self.start().new_lanes == NewLanes::Genesis || first.is_some_and(|id| id.sequence == 0);
+        if knows_all {
+            Anchor::Genesis
+        } else {
+            Anchor::Provider
+        }
+    }
+
+    fn into_items(self) -> Vec<StoredItem> {
+        let item = |(receipt, record): (Bytes32, DeliveredRecord)| {
+            let body = StoredItemBody::StandardRecord(record.into_standard(receipt)?);
+            Some(StoredItem { assurance: ItemAssurance::Receipt, body })
+        };
+        self.into_records().into_iter().filter_map(item).collect()
     }
 }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use remuda_verify::fast::Assurance;
 use remuda_wire::codec::{Canonical, List, VersionOne};
-use remuda_wire::record::{FastRecordId, RecordHeader};
+use remuda_wire::record::{FastRecordId, RecordHeader, StandardRecordId};
 use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::{bound, object, tags, union, Bytes, Bytes32};
 
@@ -23,6 +23,8 @@ tags! {
         FullBatch = 2,
         /// A signed transition, linked to our history.
         Transition = 3,
+        /// A signed receipt, linked in its chains: its own lane's, and the stream's where every lane is followed.
+        Receipt = 4,
     }
 }
 
@@ -46,6 +48,16 @@ object! {
 }
 
 object! {
+    /// A record of a standard stream, with the digest of its append receipt.
+    pub struct StoredStandardRecord {
+        record_id: StandardRecordId,
+        receipt: Bytes32,
+        header: RecordHeader,
+        payload: Bytes<{ bound::MAX_INLINE_MESSAGE_BYTES }>,
+    }
+}
+
+object! {
     /// An epoch transition as it was adopted.
     pub struct StoredTransition {
         digest: Bytes32,
@@ -58,6 +70,7 @@ union! {
     pub enum StoredItemBody: u8 {
         Record(record: StoredRecord) = 1,
         Transition(transition: StoredTransition) = 2,
+        StandardRecord(record: StoredStandardRecord) = 3,
     }
 }
 

@@ -15,6 +15,7 @@ extern crate alloc;
 
 mod admission;
 mod boundary;
+mod delivered;
 mod evidence;
 mod item;
 pub mod memory;
@@ -24,7 +25,14 @@ pub mod suite;
 pub mod topic;
 
 pub use admission::{Admission, AdmissionBudget};
-pub use boundary::{AdoptedLineage, Anchor, Boundary, CheckpointEnd, PositionKey, StoredPosition, StreamPoint};
-pub use evidence::{DeliveredRecord, Evidence};
-pub use item::{ItemAssurance, RowBytes, StoredItem, StoredItemBody, StoredRecord, StoredRow, StoredTransition};
+pub use boundary::{
+    AdoptedLineage, Anchor, Boundary, CheckpointEnd, FastPosition, LaneTail, Place, PositionKey, ReceiptChainEnd,
+    StandardPosition, StoredPosition, StreamPoint,
+};
+pub use delivered::DeliveredRecord;
+pub use evidence::Evidence;
+pub use item::{
+    ItemAssurance, RowBytes, StoredItem, StoredItemBody, StoredRecord, StoredRow, StoredStandardRecord,
+    StoredTransition,
+};
 pub use store::{commit, Committed, Fence, Store, StoreError, WriteSet};

@@ -38,7 +38,7 @@ impl Store for MemoryStore {
         if inner.fence != write.fence.0 {
             return Err(StoreError::Fenced);
         }
-        if inner.load(write.key)?.map(|position| position.revision) != write.expected {
+        if inner.load(write.key)?.map(|position| position.revision()) != write.expected {
             return Err(StoreError::Conflict);
         }
         for row in &write.rows {

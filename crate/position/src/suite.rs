@@ -6,10 +6,10 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use remuda_wire::codec::{Canonical, VersionOne};
+use remuda_wire::codec::Canonical;
 use remuda_wire::Bytes32;
 
-use crate::boundary::{Anchor, CheckpointEnd, PositionKey, StoredPosition};
+use crate::boundary::{Anchor, CheckpointEnd, FastPosition, PositionKey, StoredPosition};
 use crate::item::RowBytes;
 use crate::store::{Fence, Store, StoreError, WriteSet};
 
@@ -43,14 +43,13 @@ const A: PositionKey = PositionKey(Bytes32([0xaa; 32]));
 const B: PositionKey = PositionKey(Bytes32([0xab; 32]));
 
 fn position(revision: u64, last_item: u64) -> StoredPosition {
-    StoredPosition {
-        version: VersionOne,
+    StoredPosition::Fast(FastPosition {
         revision,
         anchor: Anchor::Provider,
         checkpoint: Some(CheckpointEnd { broker_epoch: 3, last_sequence: u64::MAX, digest: Bytes32([7; 32]) }),
         adopted: None,
         last_item,
-    }
+    })
 }
 
 fn row(first_item: u64, bytes: usize) -> RowBytes {

@@ -173,6 +173,7 @@ fn item_name(item: &StoredItem) -> Bytes32 {
     match &item.body {
         StoredItemBody::Record(record) => keccak256(&record.record_id.to_bytes()),
         StoredItemBody::Transition(transition) => transition.digest,
+        StoredItemBody::StandardRecord(record) => record.receipt,
     }
 }
 
@@ -232,7 +233,7 @@ impl World {
             Body::Batch(records) => {
                 let frame = self.stream.checkpoint(before, records);
                 for record in records {
-                    let kept = DeliveredRecord::new(Rc::new(record.clone())).expect("a fast record");
+                    let kept = DeliveredRecord::new(Rc::new(record.clone()));
                     subscription.handle_delivery(record, kept).expect("an honest record");
                 }
                 Proven::Batch(subscription.handle_checkpoint(frame, &keys).expect("an honest checkpoint"))

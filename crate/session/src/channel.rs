@@ -12,10 +12,12 @@ use remuda_wire::response::ResponseBody;
 use remuda_wire::{Bytes32, Remedy, Signature};
 
 use crate::backoff::Backoff;
-use crate::credit::CreditWindow;
+use crate::config::SessionConfig;
+use crate::credit::CreditTarget;
 use crate::entropy::Entropy;
-use crate::long_poll::{CloseCause, LongPollSession, Output, PostId, RequestHandle, SessionConfig, Slot};
+use crate::long_poll::LongPollSession;
 use crate::misuse::ApiMisuse;
+use crate::output::{CloseCause, Output, PostId, RequestHandle, Slot};
 use crate::provider_error::ProviderError;
 use crate::subscription::Subscriptions;
 use crate::transport_error::TransportError;
@@ -23,28 +25,6 @@ use crate::transport_error::TransportError;
 /// How long an `OpenSubscription` waits behind a held poll before the poll is given up: a stream that is alive answers the
 /// poll sooner, and on one that is silent nothing is lost with it.
 const POLL_PATIENCE_MS: u64 = 500;
-
-/// How much credit a subscription is kept at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CreditTarget {
-    /// Records outstanding after a top-up.
-    pub records: u32,
-    /// Payload bytes outstanding after a top-up. Below the largest message that may come, nothing comes.
-    pub bytes: u64,
-}
-
-impl CreditTarget {
-    /// No more than is outstanding already: holds a subscription back.
-    pub const NONE: Self = Self { records: 0, bytes: 0 };
-
-    /// What brings `outstanding` up to this target, when either counter fell below half of it; else nothing.
-    pub fn top_up(self, outstanding: CreditWindow) -> Option<(u32, u64)> {
-        let low = outstanding.records < self.records.div_ceil(2) || outstanding.bytes < self.bytes.div_ceil(2);
-        let records = self.records.saturating_sub(outstanding.records);
-        let bytes = self.bytes.saturating_sub(outstanding.bytes);
-        low.then_some((records, bytes))
-    }
-}
 
 /// The configuration of a [`LongPollChannel`].
 #[derive(Clone, Debug)]
@@ -146,7 +126,7 @@ impl LongPollChannel {
         if !self.started {
             return Err(ApiMisuse::NotStarted);
         }
-        let slot = slot_of(&body);
+        let slot = Slot::of(&body);
         if slot == Slot::Command && self.command.is_closed() {
             self.command.restart(now_ms);
         }
@@ -253,6 +233,11 @@ impl LongPollChannel {
         self.poll.subscriptions()
     }
 
+    /// True while a command was sent, or waits to be, and is not settled.
+    pub fn awaits_command(&self) -> bool {
+        !self.command.is_settled()
+    }
+
     /// True when the poll session is closed for good.
     pub const fn is_closed(&self) -> bool {
         self.poll.is_closed()
@@ -261,7 +246,7 @@ impl LongPollChannel {
     const fn session(&mut self, slot: Slot) -> &mut LongPollSession {
         match slot {
             Slot::Command => &mut self.command,
-            Slot::Poll => &mut self.poll,
+            Slot::Poll | Slot::Socket => &mut self.poll,
         }
     }
 
@@ -362,27 +347,5 @@ impl LongPollChannel {
         let (records, bytes) = grant;
         let credit = Credit { subscription_id: turn, records, bytes };
         Some(CreditRequest { stream_id: *self.poll.stream_id(), credit })
-    }
-}
-
-/// Subscriptions and their credit are of the poll session.
-const fn slot_of(body: &RequestBody) -> Slot {
-    match body {
-        RequestBody::OpenSubscription(_) | RequestBody::CloseSubscription(_) | RequestBody::Credit(_) => Slot::Poll,
-        RequestBody::Append(_)
-        | RequestBody::BeginKeyBatch(_)
-        | RequestBody::PutKeyBatchChunk(_)
-        | RequestBody::CommitKeyBatch(_)
-        | RequestBody::CreateLane(_)
-        | RequestBody::CloseLane(_)
-        | RequestBody::ListLanes(_)
-        | RequestBody::CreateGroup(_)
-        | RequestBody::UpdateGroup(_)
-        | RequestBody::DeleteGroup(_)
-        | RequestBody::Ack(_)
-        | RequestBody::Nack(_)
-        | RequestBody::Extend(_)
-        | RequestBody::Reject(_)
-        | RequestBody::Redrive(_) => Slot::Command,
     }
 }

@@ -2,6 +2,28 @@
 
 use remuda_wire::verdict::ProtocolViolation;
 
+/// How much credit a subscription is kept at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CreditTarget {
+    /// Records outstanding after a top-up.
+    pub records: u32,
+    /// Payload bytes outstanding after a top-up. Below the largest message that may come, nothing comes.
+    pub bytes: u64,
+}
+
+impl CreditTarget {
+    /// No more than is outstanding already: holds a subscription back.
+    pub const NONE: Self = Self { records: 0, bytes: 0 };
+
+    /// What brings `outstanding` up to this target, when either counter fell below half of it; else nothing.
+    pub fn top_up(self, outstanding: CreditWindow) -> Option<(u32, u64)> {
+        let low = outstanding.records < self.records.div_ceil(2) || outstanding.bytes < self.bytes.div_ceil(2);
+        let records = self.records.saturating_sub(outstanding.records);
+        let bytes = self.bytes.saturating_sub(outstanding.bytes);
+        low.then_some((records, bytes))
+    }
+}
+
 /// The credit that is outstanding. A subscription begins with none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CreditWindow {

@@ -21,6 +21,8 @@ use remuda_wire::{Bytes32, ProviderEpoch, Refusal, Signature, Signed};
 
 use crate::counter::RequestCounter;
 use crate::misuse::ApiMisuse;
+use crate::output::CloseCause;
+use crate::provider_error::ProviderError;
 use crate::request::UnsignedRequest;
 
 /// What a session is opened with: the chain, the stream, and a grant for both.
@@ -237,6 +239,24 @@ impl AwaitOpened {
             counter: RequestCounter::new(),
         })
     }
+}
+
+/// A frame that answers a step of the handshake: judged by `handle`, or the provider's error.
+///
+/// # Errors
+/// The provider's own; [`ProtocolViolation::RequestIdMismatch`] for one that answers another request; those of `handle`.
+pub(crate) fn handshake_answer<T>(
+    frame: ServerFrame,
+    request_id: &Bytes32,
+    handle: impl FnOnce(&ServerFrame) -> Result<T, Refusal>,
+) -> Result<T, CloseCause> {
+    let ServerMessage::Error(error) = frame.0 else { return handle(&frame).map_err(CloseCause::Violation) };
+    let error = ProviderError::from(error);
+    Err(if error.request_id.is_none_or(|id| id == *request_id) {
+        CloseCause::Provider(error)
+    } else {
+        CloseCause::Violation(ProtocolViolation::RequestIdMismatch.into())
+    })
 }
 
 /// An open session: requests can be proved in it.

@@ -12,6 +12,9 @@
 //! | [`provider_error`], [`transport_error`], [`misuse`] | errors by who is at fault, each with its remedy |
 //! | [`long_poll`] | one virtual session over HTTPS long-poll, one request in flight by construction |
 //! | [`channel`] | a command session beside a poll session, with a credit policy |
+//! | [`web_socket`] | one session over a WebSocket, requests pipelined, frames pushed |
+//! | [`link`] | whichever of both works, and back to the WebSocket later |
+//! | [`output`], [`config`] | what machines ask for and tell, and what they are made of |
 //!
 //! # Driving a machine
 //!
@@ -22,26 +25,35 @@
 #![no_std]
 extern crate alloc;
 
-pub mod backoff;
 pub mod channel;
+pub mod config;
+mod conversation;
 pub mod counter;
 pub mod credit;
 pub mod entropy;
 pub mod handshake;
+pub mod link;
 pub mod long_poll;
 pub mod misuse;
+pub mod output;
 pub mod provider_error;
+mod queue;
 pub mod request;
 pub mod routed;
 pub mod subscription;
 pub mod transport_error;
+pub mod web_socket;
 
-pub use backoff::Backoff;
-pub use channel::{ChannelConfig, ChannelOutput, CreditTarget, LongPollChannel};
-pub use credit::CreditWindow;
+pub use channel::{ChannelConfig, ChannelOutput, LongPollChannel};
+pub use config::SessionConfig;
+pub use credit::{CreditTarget, CreditWindow};
 pub use handshake::HandshakeConfig;
-pub use long_poll::{CloseCause, LongPollSession, Output, PostId, RequestHandle, SessionConfig, Slot};
+pub use link::{Link, Transports};
+pub use long_poll::LongPollSession;
 pub use misuse::ApiMisuse;
+pub use output::{CloseCause, Output, PostId, RequestHandle, Slot, SocketId, Transport};
 pub use provider_error::{ErrorKind, ProviderError};
+pub use remuda_wire::backoff::{self, Backoff};
 pub use routed::{Routed, RoutedFrame};
 pub use transport_error::TransportError;
+pub use web_socket::WebSocketSession;

@@ -1,8 +1,8 @@
-//! Why one HTTP exchange brought no body: said by the driver, judged here.
+//! Why one HTTP exchange brought no body, or a WebSocket ended: said by the driver, judged here.
 
 use remuda_wire::Remedy;
 
-/// One exchange failed before there was a whole body to decode.
+/// One exchange failed before there was a whole body to decode, or a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TransportError {
     /// There is no network.
@@ -20,6 +20,13 @@ pub enum TransportError {
     Redirected,
     /// The exchange was cut: by the peer, by a proxy, or by whoever owns the page.
     Aborted,
+    /// The peer closed a WebSocket, or it broke.
+    Closed {
+        /// The close code; 1006 when there was no closing handshake.
+        code: u16,
+    },
+    /// A WebSocket message that is not binary, or longer than a frame may be.
+    Message,
     /// Whatever else the platform reports without saying what.
     Other,
 }
@@ -34,6 +41,8 @@ impl TransportError {
             Self::BodyTooLarge => "transport/body-too-large",
             Self::Redirected => "transport/redirected",
             Self::Aborted => "transport/aborted",
+            Self::Closed { .. } => "transport/closed",
+            Self::Message => "transport/message",
             Self::Other => "transport/other",
         }
     }
@@ -41,9 +50,9 @@ impl TransportError {
     /// What the caller should do about it. Of the statuses, 408, 425, 429 and 5xx pass by themselves.
     pub const fn remedy(self) -> Remedy {
         match self {
-            Self::Offline | Self::Timeout | Self::Aborted | Self::Other => Remedy::Retry,
+            Self::Offline | Self::Timeout | Self::Aborted | Self::Closed { .. } | Self::Other => Remedy::Retry,
             Self::Http { status: 408 | 425 | 429 | 500..=599 } => Remedy::Retry,
-            Self::Http { .. } | Self::BodyTooLarge | Self::Redirected => Remedy::Surface,
+            Self::Http { .. } | Self::BodyTooLarge | Self::Redirected | Self::Message => Remedy::Surface,
         }
     }
 }
@@ -51,7 +60,7 @@ impl TransportError {
 impl core::fmt::Display for TransportError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Http { status } => write!(f, "{}: {status}", self.code()),
+            Self::Http { status: number } | Self::Closed { code: number } => write!(f, "{}: {number}", self.code()),
             _ => f.write_str(self.code()),
         }
     }

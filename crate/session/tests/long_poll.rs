@@ -136,7 +136,7 @@ fn a_fault_anywhere_applies_none_of_the_batch() {
     let other = frames::id(200);
     assert_eq!(with(vec![frames::error(3913, Some(other), None)]), "protocol/request-id-mismatch");
     let credit = |id: u8| ResponseBody::Credit(Credit { subscription_id: frames::id(id), records: 1, bytes: 10 });
-    assert_eq!(fault_of(|message, _| vec![message.clone(), message]), "protocol/unexpected-frame");
+    assert_eq!(fault_of(|message, _| vec![message.clone(), message]), "protocol/request-id-mismatch");
     assert_eq!(fault_of(|_, _| vec![frames::response(other, credit(1))]), "protocol/request-id-mismatch");
     let state = SubscriptionState { stream_id: frames::STREAM, subscription_id: frames::id(1) };
     assert_eq!(

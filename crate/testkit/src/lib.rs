@@ -8,3 +8,4 @@ pub mod fuzz;
 pub mod honest;
 pub mod random;
 pub mod vector;
+pub mod verdict_table;

@@ -1,35 +1,12 @@
 //! Keys derived from a stream root (§9.2): `HKDF-SHA256(stream_root, info)`, extract-then-expand with an empty salt.
 
-use core::fmt;
-
 use ed25519_dalek::SigningKey;
 use hkdf::Hkdf;
 use remuda_wire::key::SigningPublicKey;
 use remuda_wire::Bytes32;
 use sha2::Sha256;
-use zeroize::Zeroizing;
 
-/// 32 secret bytes: erased when dropped, never printed, compared nowhere.
-#[derive(Clone)]
-pub struct SecretBytes(Zeroizing<[u8; 32]>);
-
-impl SecretBytes {
-    /// Takes secret bytes; the caller erases its own copy.
-    pub fn new(bytes: [u8; 32]) -> Self {
-        Self(Zeroizing::new(bytes))
-    }
-
-    /// The bytes, to hand to a cipher or to sealed storage.
-    pub fn expose(&self) -> &[u8; 32] {
-        &self.0
-    }
-}
-
-impl fmt::Debug for SecretBytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SecretBytes(…)")
-    }
-}
+pub use crate::secret::SecretBytes;
 
 /// `rotation_seed`: the Ed25519 seed of a stream's rotation key.
 pub fn rotation_seed(stream_root: &SecretBytes, stream_id: &Bytes32) -> SecretBytes {
@@ -48,9 +25,9 @@ pub fn data_key(stream_root: &SecretBytes, stream_id: &Bytes32, encryption_gener
 }
 
 fn derive(stream_root: &SecretBytes, info: &[&[u8]]) -> SecretBytes {
-    let mut output = Zeroizing::new([0; 32]);
-    // One hash output of the 255 that HKDF can expand to: the length is never refused.
-    let expanded = Hkdf::<Sha256>::new(None, stream_root.expose()).expand_multi_info(info, output.as_mut());
-    debug_assert!(expanded.is_ok());
-    SecretBytes(output)
+    SecretBytes::filled(|output| {
+        // One hash output of the 255 that HKDF can expand to: the length is never refused.
+        let expanded = Hkdf::<Sha256>::new(None, stream_root.expose()).expand_multi_info(info, output);
+        debug_assert!(expanded.is_ok());
+    })
 }

@@ -14,6 +14,7 @@
 //! | [`audit`] | `RESOLUTIONS.md` §8 whole audit files, streamed |
 //! | [`grant`], [`subscription`] | §7 grants and what they permit, §13.1 legal subscriptions |
 //! | [`key_batch`] | §9.3, §9.4 key batches: chain, membership, receipt, records |
+//! | [`secret`] | bytes that are erased when dropped (feature `secret`) |
 //! | [`key_derivation`], [`open`] | §9.1 to §9.3 derived keys, envelopes and payloads (feature `open`) |
 //! | [`response`], [`group_config`] | §13.2 whether a result answers its request, §13.1 group configurations |
 //! | [`snapshot`] | §15 everything that a reader checks before it hydrates |
@@ -45,6 +46,8 @@ pub mod price_quote;
 pub mod record_shape;
 pub mod response;
 pub mod retention;
+#[cfg(feature = "secret")]
+pub mod secret;
 pub mod signature;
 pub mod snapshot;
 pub mod sparse;

@@ -13,12 +13,12 @@ use remuda_wire::key_batch::KeyBatchReceipt;
 use remuda_wire::lane::{LanePage, LaneRecord};
 use remuda_wire::preimage::{self, GroupKey};
 use remuda_wire::receipt::AppendReceipt;
-use remuda_wire::record::{FastRecordId, RecordHeader, RecordId, RecordKind, RecordOrigin};
+use remuda_wire::record::{FastRecordId, RecordHeader, RecordId};
 use remuda_wire::request::{
     AppendRequest, AuthenticatedRequest, CreateLaneRequest, Credit, ListLanesRequest, RedriveRequest, RequestBody,
 };
 use remuda_wire::response::{
-    AppendResult, DurableWatermark, KeyBatchStageResult, LaneMutation, Response, ResponseBody, SubscriptionState,
+    AppendResult, DurableWatermark, KeyBatchStageResult, LaneMutation, ResponseBody, SubscriptionState,
 };
 use remuda_wire::verdict::{ProtocolViolation, Refusal, VerifyError};
 use remuda_wire::{Bytes32, DecodeError, Signed};
@@ -27,7 +27,7 @@ use crate::authentic::{Authority, KeySource, Verified};
 use crate::group_config::mutable_part;
 
 /// A result that answers its request, with its receipt authentic. Where the receipt stands in its chain is not judged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant)]
 pub enum AnsweredResult {
     /// A standard append, durable.
@@ -125,12 +125,16 @@ impl<K: KeySource> ResponseVerifier<'_, K> {
         if response.request_id != request.request_id {
             return Err(ProtocolViolation::RequestIdMismatch.into());
         }
-        self.verify_body(&request.body, response)
+        self.verify_result(&request.body, response.body)
     }
 
-    fn verify_body(&self, request: &RequestBody, response: Response) -> Result<AnsweredResult, Refusal> {
+    /// Checks that `result` is one of `request`, for a caller that has matched them by their id already.
+    ///
+    /// # Errors
+    /// Those of [`Self::verify`] after the id.
+    pub fn verify_result(&self, request: &RequestBody, result: ResponseBody) -> Result<AnsweredResult, Refusal> {
         use {RequestBody as Asked, ResponseBody as Told};
-        let answered = match (request, response.body) {
+        let answered = match (request, result) {
             (Asked::Append(asked), Told::Append(told)) => return self.append(asked, told),
             (Asked::BeginKeyBatch(asked), Told::BeginKeyBatch(told)) => {
                 require(told.total_chunks == asked.total_chunks)?;
@@ -197,7 +201,7 @@ impl<K: KeySource> ResponseVerifier<'_, K> {
             }
             (RecordId::Standard(_), Some(receipt), None) => {
                 let receipt = self.authority(&asked.stream_id).authenticate(receipt)?;
-                require(commits(&receipt, &committed_header(asked), &asked.payload))?;
+                require(commits(&receipt, &asked.header(), &asked.payload))?;
                 Ok(AnsweredResult::Appended(receipt))
             }
             // Never of a result that was decoded.
@@ -286,34 +290,6 @@ fn check_watermark(context: &SigningContext, stream_id: &Bytes32, watermark: &Du
         return Err(ProtocolViolation::WatermarkAnchor.into());
     }
     Ok(require(watermark.stream_id == *stream_id)?)
-}
-
-/// Checks the result of an append to a fast stream, for a caller that has not kept its request: it is provisional, and its
-/// watermark is of this stream and of itself sound.
-///
-/// # Errors
-/// [`VerifyError::ResultBinding`] for a result of the other class; else as [`ResponseVerifier::verify`].
-pub fn verify_provisional(context: &SigningContext, stream_id: &Bytes32, told: &AppendResult) -> Result<(), Refusal> {
-    match (&told.record_id, &told.append_receipt, &told.durable_watermark) {
-        (RecordId::Fast(_), None, Some(watermark)) => check_watermark(context, stream_id, watermark),
-        _ => Err(VerifyError::ResultBinding.into()),
-    }
-}
-
-/// The header that a provider makes of an append (§10): nothing in it is the provider's choice.
-pub fn committed_header(append: &AppendRequest) -> RecordHeader {
-    RecordHeader {
-        stream_id: append.stream_id,
-        lane_id: append.lane_id,
-        origin: RecordOrigin::Client,
-        kind: RecordKind::Application,
-        client_message_id: append.client_message_id,
-        created_at_ms: append.client_created_at_ms,
-        visible_after_ms: append.visible_after_ms,
-        expires_at_ms: append.expires_at_ms,
-        encryption_generation: append.encryption_generation,
-        nonce: append.nonce,
-    }
 }
 
 /// True when `receipt` commits exactly this record: every field that it repeats, and both hashes.

@@ -9,12 +9,14 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Whether the caller opted in to plain HTTP on this very machine, for development and tests.
+use remuda_session::Transport;
+
+/// Whether the caller opted in to plain HTTP and WebSockets on this very machine, for development and tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlainLoopback {
-    /// Only `https://`.
+    /// Only over TLS.
     Refuse,
-    /// Also `http://` on 127.0.0.0/8, `localhost` and `[::1]`.
+    /// Also `http://` and `ws://` on 127.0.0.0/8, `localhost` and `[::1]`.
     Allow,
 }
 
@@ -23,21 +25,25 @@ pub enum PlainLoopback {
 pub struct Endpoint(String);
 
 impl Endpoint {
-    /// Judges a URI.
+    /// Judges a URI that is dialled over `transport`: `https://` for long-poll and chain reads, `wss://` for a WebSocket.
     ///
     /// # Errors
     /// [`DialRefused`], by what is wrong with it.
-    pub fn admit(uri: &str, plain: PlainLoopback) -> Result<Self, DialRefused> {
+    pub fn admit(uri: &str, transport: Transport, plain: PlainLoopback) -> Result<Self, DialRefused> {
         if uri.bytes().any(|byte| byte <= b' ' || byte == 0x7f || byte == b'\\') {
             return Err(DialRefused::Character);
         }
         let (scheme, rest) = uri.split_once("://").ok_or(DialRefused::Scheme)?;
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         let host = host(authority)?;
-        if scheme.eq_ignore_ascii_case("https") {
+        let (secure_scheme, plain_scheme) = match transport {
+            Transport::LongPoll => ("https", "http"),
+            Transport::WebSocket => ("wss", "ws"),
+        };
+        if scheme.eq_ignore_ascii_case(secure_scheme) {
             return Ok(Self(uri.to_owned()));
         }
-        if !scheme.eq_ignore_ascii_case("http") {
+        if !scheme.eq_ignore_ascii_case(plain_scheme) {
             return Err(DialRefused::Scheme);
         }
         match (is_loopback(host), plain) {
@@ -82,13 +88,13 @@ fn is_loopback(host: &str) -> bool {
 pub enum DialRefused {
     /// A space, a control character or a backslash.
     Character,
-    /// Neither `https://` nor `http://`.
+    /// Not a scheme of the transport.
     Scheme,
     /// No host, credentials, an empty label, or a port that is none.
     Authority,
-    /// `http://` to another machine.
+    /// Without TLS, to another machine.
     Plain,
-    /// `http://` to this machine, without the caller's leave.
+    /// Without TLS, to this machine, and without the caller's leave.
     PlainLoopback,
 }
 
@@ -96,10 +102,10 @@ impl fmt::Display for DialRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Character => "an endpoint's URI holds a space, a control character or a backslash",
-            Self::Scheme => "an endpoint's URI is neither https nor http",
+            Self::Scheme => "an endpoint's URI has another scheme than its transport",
             Self::Authority => "an endpoint's URI names no host that can be dialled",
-            Self::Plain => "plain http is never dialled on another machine",
-            Self::PlainLoopback => "plain http on this machine needs the caller's leave",
+            Self::Plain => "another machine is never dialled without TLS",
+            Self::PlainLoopback => "to dial this machine without TLS needs the caller's leave",
         })
     }
 }
@@ -108,10 +114,13 @@ impl std::error::Error for DialRefused {}
 
 #[cfg(test)]
 mod tests {
+    use remuda_session::Transport;
+
     use super::{DialRefused, Endpoint, PlainLoopback};
 
     fn judge(uri: &str, plain: PlainLoopback) -> Result<(), DialRefused> {
-        Endpoint::admit(uri, plain).map(|endpoint| assert_eq!(endpoint.as_str(), uri, "a URI is used as registered"))
+        Endpoint::admit(uri, Transport::LongPoll, plain)
+            .map(|endpoint| assert_eq!(endpoint.as_str(), uri, "a URI is used as registered"))
     }
 
     #[test]
@@ -154,6 +163,17 @@ mod tests {
         for uri in elsewhere {
             assert_eq!(judge(uri, PlainLoopback::Allow), Err(DialRefused::Plain), "{uri}");
         }
+    }
+
+    #[test]
+    fn a_web_socket_has_schemes_of_its_own() {
+        let judge = |uri, plain| Endpoint::admit(uri, Transport::WebSocket, plain).map(|_| ());
+        assert_eq!(judge("wss://a.example/stream", PlainLoopback::Refuse), Ok(()));
+        assert_eq!(judge("ws://127.0.0.1:9/stream", PlainLoopback::Allow), Ok(()));
+        assert_eq!(judge("ws://127.0.0.1:9/stream", PlainLoopback::Refuse), Err(DialRefused::PlainLoopback));
+        assert_eq!(judge("ws://a.example/stream", PlainLoopback::Allow), Err(DialRefused::Plain));
+        assert_eq!(judge("https://a.example/stream", PlainLoopback::Allow), Err(DialRefused::Scheme));
+        assert_eq!(judge("wss:///@host/", PlainLoopback::Allow), Err(DialRefused::Authority));
     }
 
     #[test]

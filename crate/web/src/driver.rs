@@ -9,17 +9,19 @@ use std::rc::Rc;
 use futures_channel::mpsc::{unbounded, UnboundedReceiver, UnboundedSender};
 use futures_util::future::{select, AbortHandle, Abortable, Either};
 use futures_util::StreamExt;
-use remuda_client::{Append, AppendId, ChainReadError, Engine, EngineConfig, Event, Failure, Output, SubscriptionSpec};
+use remuda_client::{ChainReadError, CommandId, Engine, EngineConfig, Event, Failure, Output, SubscriptionSpec};
 use remuda_position::{commit, Committed, Fence, PositionKey, Store, StoreError, StoredPosition};
-use remuda_session::{ApiMisuse, PostId, Slot, TransportError};
+use remuda_session::{ApiMisuse, PostId, Slot, SocketId, Transport, TransportError, Transports};
 use remuda_wire::chain::EndpointTransport;
 use remuda_wire::context::FinalizedView;
+use remuda_wire::request::RequestBody;
 use remuda_wire::{Bytes32, Remedy, Signature};
 use wasm_bindgen_futures::spawn_local;
 
 use crate::clock::{now_ms, random_bytes, sleep_until, NoRandomness};
 use crate::dial::{DialRefused, Endpoint, PlainLoopback};
 use crate::fetch::{self, ExchangeLimits, HttpFault};
+use crate::web_socket::{Socket, SocketEvent};
 
 /// A poll: 16 MiB (`RESOLUTIONS.md` §9), and longer than the engine's own deadline, so that the engine decides.
 const POST_LIMITS: ExchangeLimits = ExchangeLimits { max_body_bytes: 16 * 1024 * 1024, timeout_ms: 120_000 };
@@ -29,12 +31,30 @@ const CHAIN_READ_LIMITS: ExchangeLimits = ExchangeLimits { max_body_bytes: 256 *
 /// Where a driver finds its peers.
 #[derive(Clone, Debug)]
 pub struct Addresses {
-    /// The chain node.
-    pub node: String,
-    /// The provider's endpoint by the caller's word, on loopback only.
-    pub endpoint: Option<String>,
-    /// Whether plain HTTP on this machine may be dialled.
-    pub plain: PlainLoopback,
+    node: String,
+    endpoints: Vec<String>,
+    plain: PlainLoopback,
+}
+
+impl Addresses {
+    /// The chain node, the provider's endpoints by the caller's word (none for those that its record announces), and whether
+    /// this machine may be dialled without TLS.
+    ///
+    /// # Errors
+    /// [`DialRefused`], of the first endpoint that can be dialled neither for long-poll nor for a WebSocket.
+    pub fn new(node: String, endpoints: Vec<String>, plain: PlainLoopback) -> Result<Self, DialRefused> {
+        for uri in &endpoints {
+            let web_socket = Endpoint::admit(uri, Transport::WebSocket, plain);
+            Endpoint::admit(uri, Transport::LongPoll, plain).or(web_socket)?;
+        }
+        Ok(Self { node, endpoints, plain })
+    }
+
+    /// The transports that the caller named endpoints for; `None` without any.
+    fn transports(&self) -> Option<Transports> {
+        let dialled = |transport| self.endpoints.iter().any(|uri| Endpoint::admit(uri, transport, self.plain).is_ok());
+        Transports::of(dialled(Transport::WebSocket), dialled(Transport::LongPoll))
+    }
 }
 
 /// The holder key: it signs 32-byte digests and is never seen.
@@ -51,8 +71,8 @@ pub enum Command {
     Subscribe(SubscriptionSpec),
     /// Unsubscribe.
     Unsubscribe(PositionKey),
-    /// Append.
-    Append(AppendId, Append),
+    /// Ask for one thing; an append is sealed where the stream is encrypted.
+    Request(CommandId, Box<RequestBody>),
     /// The browser says that the network is back: try now.
     Online,
     /// Close for good.
@@ -62,6 +82,7 @@ pub enum Command {
 #[derive(Debug)]
 enum Input {
     Body { slot: Slot, post: PostId, answer: Result<Vec<u8>, HttpFault> },
+    Socket { socket: SocketId, event: SocketEvent },
     Signed { slot: Slot, digest: Bytes32, signature: Option<Signature> },
     Chain { view: Option<FinalizedView>, answer: Result<Vec<u8>, HttpFault> },
     Loaded { key: PositionKey, answer: Result<Option<StoredPosition>, StoreError> },
@@ -99,6 +120,8 @@ pub struct Driver<S, K> {
     commands: Commands,
     inputs: UnboundedReceiver<Input>,
     exchanges: Rc<RefCell<BTreeMap<(Slot, PostId), AbortHandle>>>,
+    /// The connections that are open or being opened: one, nearly always.
+    sockets: BTreeMap<SocketId, Socket>,
 }
 
 /// Why a driver could not begin.
@@ -115,7 +138,15 @@ pub enum StartError {
 impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
     /// A driver over a store, a key and a command queue.
     pub fn new(store: Rc<S>, signer: Rc<K>, addresses: Addresses, commands: Commands, inputs: Inputs) -> Self {
-        Self { store, signer, addresses, commands, inputs: inputs.0, exchanges: Rc::default() }
+        Self {
+            store,
+            signer,
+            addresses,
+            commands,
+            inputs: inputs.0,
+            exchanges: Rc::default(),
+            sockets: BTreeMap::new(),
+        }
     }
 
     /// Takes ownership of the database and drives until closed. `observe` is called with every event, when the engine is
@@ -125,11 +156,11 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
     /// [`StartError`]; once it runs, failures are events.
     pub async fn run(
         mut self,
-        configure: impl FnOnce(Fence) -> EngineConfig,
+        configure: impl FnOnce(Fence, Option<Transports>) -> EngineConfig,
         observe: impl Fn(&Engine, &Event),
     ) -> Result<(), StartError> {
         let fence = self.store.take_fence().await.map_err(StartError::Store)?;
-        let mut engine = Engine::new(configure(fence)).map_err(StartError::Misuse)?;
+        let mut engine = Engine::new(configure(fence, self.addresses.transports())).map_err(StartError::Misuse)?;
         engine.handle_start(random_bytes().map_err(StartError::NoRandomness)?);
         loop {
             self.drain(&mut engine, &observe);
@@ -161,7 +192,7 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
         }
     }
 
-    fn apply(&self, engine: &mut Engine, input: Input) {
+    fn apply(&mut self, engine: &mut Engine, input: Input) {
         let now = now_ms();
         match input {
             Input::Body { slot, post, answer } => {
@@ -170,6 +201,12 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
                     Ok(bytes) => engine.handle_body(slot, post, &bytes, now),
                     Err(fault) => engine.handle_transport_error(slot, post, transport_error(&fault), now),
                 }
+            }
+            Input::Socket { socket, event: SocketEvent::Opened } => engine.handle_connected(socket, now),
+            Input::Socket { socket, event: SocketEvent::Message(bytes) } => engine.handle_message(socket, &bytes, now),
+            Input::Socket { socket, event: SocketEvent::Ended(error) } => {
+                self.sockets.remove(&socket);
+                engine.handle_disconnected(socket, error, now);
             }
             Input::Signed { slot, digest, signature: Some(signature) } => {
                 engine.handle_signature(slot, &digest, signature, now);
@@ -187,14 +224,14 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
                 engine.subscribe(spec);
             }
             Input::Command(Command::Unsubscribe(key)) => engine.unsubscribe(key, now),
-            Input::Command(Command::Append(id, append)) => engine.append(id, append, now),
+            Input::Command(Command::Request(id, request)) => engine.command(id, *request, now),
             Input::Command(Command::Online) => engine.handle_online(now),
             // Taken by the loop.
             Input::Command(Command::Close) => {}
         }
     }
 
-    fn drain(&self, engine: &mut Engine, observe: &impl Fn(&Engine, &Event)) {
+    fn drain(&mut self, engine: &mut Engine, observe: &impl Fn(&Engine, &Event)) {
         while let Some(output) = engine.poll_output() {
             match output {
                 Output::Post { slot, post, body } => self.post(engine, slot, post, body),
@@ -202,6 +239,15 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
                     if let Some(exchange) = self.exchanges.borrow_mut().remove(&(slot, post)) {
                         exchange.abort();
                     }
+                }
+                Output::Connect { socket } => self.connect(engine, socket),
+                Output::Send { socket, message } => {
+                    if let Some(socket) = self.sockets.get(&socket) {
+                        socket.send(&message);
+                    }
+                }
+                Output::Disconnect { socket } => {
+                    self.sockets.remove(&socket);
                 }
                 Output::Sign { slot, digest } => {
                     let signer = Rc::clone(&self.signer);
@@ -240,7 +286,7 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
     }
 
     fn post(&self, engine: &Engine, slot: Slot, post: PostId, body: Vec<u8>) {
-        let Some(endpoint) = self.provider_endpoint(engine) else {
+        let Some(endpoint) = self.provider_endpoint(engine, Transport::LongPoll) else {
             let answer = Err(HttpFault::Other("the provider has no endpoint that may be dialled".into()));
             self.beside(async move { Input::Body { slot, post, answer } });
             return;
@@ -254,20 +300,38 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
         });
     }
 
-    /// The first endpoint of the stream's own provider that may be dialled over HTTPS, or the caller's.
-    fn provider_endpoint(&self, engine: &Engine) -> Option<Endpoint> {
-        let admit = |uri: &str| Endpoint::admit(uri, self.addresses.plain).ok();
-        if let Some(endpoint) = &self.addresses.endpoint {
-            return admit(endpoint);
+    fn connect(&mut self, engine: &Engine, socket: SocketId) {
+        let sender = self.commands.0.clone();
+        // A closed receiver means that the driver has ended and wants no more inputs.
+        let told = move |event| drop(sender.unbounded_send(Input::Socket { socket, event }));
+        let endpoint = self.provider_endpoint(engine, Transport::WebSocket).ok_or(TransportError::Other);
+        match endpoint.and_then(|endpoint| Socket::open(&endpoint, told.clone())) {
+            Ok(open) => {
+                self.sockets.insert(socket, open);
+            }
+            Err(error) => told(SocketEvent::Ended(error)),
         }
-        let over_https = engine.endpoints().iter().filter(|endpoint| endpoint.transport == EndpointTransport::Https);
-        over_https.filter_map(|endpoint| admit(&endpoint.uri)).next()
+    }
+
+    /// The first endpoint of the stream's own provider that may be dialled over `transport`, or the caller's.
+    fn provider_endpoint(&self, engine: &Engine, transport: Transport) -> Option<Endpoint> {
+        let admit = |uri: &str| Endpoint::admit(uri, transport, self.addresses.plain).ok();
+        if !self.addresses.endpoints.is_empty() {
+            return self.addresses.endpoints.iter().find_map(|uri| admit(uri));
+        }
+        let registered_for = match transport {
+            Transport::LongPoll => EndpointTransport::Https,
+            Transport::WebSocket => EndpointTransport::WebSocketTls,
+        };
+        let mut registered = engine.endpoints().iter().filter(|endpoint| endpoint.transport == registered_for);
+        registered.find_map(|endpoint| admit(&endpoint.uri))
     }
 
     fn chain_read_endpoint(&self, stream_id: Bytes32, view: Option<&FinalizedView>) -> Result<Endpoint, DialRefused> {
         let node = self.addresses.node.trim_end_matches('/');
         let pin = view.map_or_else(String::new, |view| format!("&block={}", view.block_hash));
-        Endpoint::admit(&format!("{node}/cbqs/broker-state?stream={stream_id}{pin}"), self.addresses.plain)
+        let uri = format!("{node}/cbqs/broker-state?stream={stream_id}{pin}");
+        Endpoint::admit(&uri, Transport::LongPoll, self.addresses.plain)
     }
 }
 

@@ -102,7 +102,7 @@ impl IdbStore {
         if stored_fence(&meta).await? != write.fence.0 {
             return Err(StoreError::Fenced);
         }
-        if stored_position(&positions, write.key).await?.map(|position| position.revision) != write.expected {
+        if stored_position(&positions, write.key).await?.map(|position| position.revision()) != write.expected {
             return Err(StoreError::Conflict);
         }
         // From here to `complete` nothing is awaited: all are asked for, or none is kept.

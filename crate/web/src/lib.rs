@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! IdbStore ── one strict transaction a call ──▶ IndexedDB        Endpoint ── post, get ──▶ fetch, cut at a cap
+//! Socket ── binary messages within a bound ──▶ WebSocket
 //! now_ms, sleep_until, random_bytes                               (a page or a worker: nothing here needs a window)
 //! ```
 //! Everything runs in a page and in a worker. Nothing here judges what a peer says: bytes come out as they came in.
@@ -16,5 +17,6 @@ mod idb_store;
 mod idb_transaction;
 mod script;
 pub mod store;
+pub mod web_socket;
 
 pub use idb_store::IdbStore;

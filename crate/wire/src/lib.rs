@@ -17,6 +17,7 @@
 //! | [`retention`], [`snapshot`] | §15 retention anchors and snapshots |
 //! | [`audit`] | `RESOLUTIONS.md` §8: the audit file |
 //! | [`error`], [`verdict`], [`remedy`] | `VERDICTS.md`: every refusal, its code and what to do about it |
+//! | [`backoff`] | the delay of a [`Remedy::Retry`], the same for every protocol |
 //!
 //! Pure: no clock, no randomness, no log, no I/O.
 #![no_std]
@@ -26,6 +27,7 @@ extern crate alloc;
 mod macros;
 
 pub mod audit;
+pub mod backoff;
 pub mod bound;
 pub mod bytes;
 pub mod chain;

@@ -7,7 +7,7 @@ use crate::error::DecodeError;
 use crate::group::{DeliveryLeaseRef, GroupConfig, GroupMutableConfig};
 use crate::key_batch::{KeyEnvelope, KeyRotationBatch};
 use crate::preimage;
-use crate::record::{FastRecordId, StandardRecordId};
+use crate::record::{FastRecordId, RecordHeader, RecordKind, RecordOrigin, StandardRecordId};
 use crate::scope::LaneScope;
 use crate::session::RequestProof;
 
@@ -47,6 +47,24 @@ object! {
         encryption_generation: u64,
         nonce: Bytes24,
         payload: Bytes<{ bound::MAX_INLINE_MESSAGE_BYTES }>,
+    }
+}
+
+impl AppendRequest {
+    /// The header that the record has once it is accepted (§10): everything of it is the client's.
+    pub const fn header(&self) -> RecordHeader {
+        RecordHeader {
+            stream_id: self.stream_id,
+            lane_id: self.lane_id,
+            origin: RecordOrigin::Client,
+            kind: RecordKind::Application,
+            client_message_id: self.client_message_id,
+            created_at_ms: self.client_created_at_ms,
+            visible_after_ms: self.visible_after_ms,
+            expires_at_ms: self.expires_at_ms,
+            encryption_generation: self.encryption_generation,
+            nonce: self.nonce,
+        }
     }
 }
 

@@ -20,6 +20,21 @@ test("records arrive in every lane, verified and durable", async ({ page, provid
   expect(new Set(items.map(({ lane }) => lane)).size).toBe(8);
 });
 
+for (const [transport, words] of [["web-socket", "live, WebSocket"], ["long-poll", "live, long-poll"]] as const) {
+  test(`the same stream over ${transport} alone`, async ({ page, provide }) => {
+    const provider = await provide();
+    const lanes = await Lanes.open(page, provider, { transport });
+    await expect(lanes.part("connection")).toHaveText(words);
+    await lanes.pass(20);
+    await provider.end("SIGKILL");
+    await provider.start();
+    await expect(lanes.part("connection")).toHaveText(words);
+    await lanes.pass(await lanes.item());
+    expectWhole((await lanes.export()).items);
+    await expect(await lanes.append(`over ${transport}`)).toHaveAttribute("data-state", "durable");
+  });
+}
+
 test("every lane at once, verified as a whole", async ({ page, provide }) => {
   const lanes = await Lanes.open(page, await provide(), { lanes: "all" });
   await lanes.pass(20);

@@ -2,20 +2,25 @@
 
 use alloc::rc::Rc;
 
-use remuda_position::{Committed, DeliveredRecord, Evidence, PositionKey, StoreError};
+use remuda_position::{Committed, Evidence, PositionKey, StoreError};
 use remuda_session::ErrorKind;
 use remuda_verify::authentic::KeySource;
+use remuda_verify::response::ResponseVerifier;
 use remuda_verify::signature::PublicKey;
-use remuda_wire::delivery::RecordDelivery;
-use remuda_wire::verdict::{ProtocolViolation, Refusal};
-use remuda_wire::Remedy;
+use remuda_wire::response::ResponseBody;
+use remuda_wire::verdict::Refusal;
+use remuda_wire::{Bytes32, Remedy};
 
 use super::{Engine, Output};
-use crate::event::{BatchSummary, Connection, Event, TransitionSummary};
+use crate::command::{CommandOutcome, PendingCommand};
+use crate::event::{BatchSummary, Connection, Event, SegmentSummary, TransitionSummary};
 use crate::failure::Failure;
-use crate::subscription::{Load, Place, Subscription, SubscriptionState};
+use crate::subscription::{Load, Place, SubscriptionState};
+use crate::verifier::Verifier;
 use crate::work::{Told, Waiting, Work};
 
+/// Records of a standard stream in one commit.
+const MAX_SEGMENT_RECORDS: usize = 1_024;
 /// Re-entries without progress before a failure is for good.
 const MAX_RE_ENTRIES: u32 = 4;
 
@@ -23,15 +28,20 @@ impl Engine {
     /// Applies frames in order until one must wait.
     pub(super) fn apply_work(&mut self, now_ms: u64) {
         while let (Waiting::Nothing, Some(work)) = (&self.waiting, self.work.front()) {
-            let subscription_id = work.subscription_id();
-            let Some(key) = self.routes.get(&subscription_id).copied() else {
-                // Of a subscription that has left meanwhile.
-                self.work.pop_front();
-                continue;
+            let route = match work.subscription_id() {
+                None => None,
+                Some(id) => match self.routes.get(&id) {
+                    Some(key) => Some((id, *key)),
+                    // Of a subscription that has left meanwhile.
+                    None => {
+                        self.work.pop_front();
+                        continue;
+                    }
+                },
             };
-            let lineage = work.lineage();
-            let subscription = self.subscriptions.get_mut(&key);
-            if let Some(held) = lineage.zip(subscription).and_then(|(lineage, it)| it.take_overdue(lineage)) {
+            let subscription = route.and_then(|(_, key)| self.subscriptions.get_mut(&key));
+            let overdue = work.lineage().zip(subscription).and_then(|(lineage, it)| it.take_overdue(lineage));
+            if let Some(((subscription_id, _), held)) = route.zip(overdue) {
                 self.work.push_front(Work::Adopt(subscription_id, held));
                 continue;
             }
@@ -41,9 +51,14 @@ impl Engine {
                 self.waiting = Waiting::Key { view, retry_at_ms: None };
                 return;
             }
-            let Some(work) = self.work.pop_front() else { return };
-            if let Err(failure) = self.apply(key, work) {
-                self.subscription_failed(key, failure, now_ms);
+            match (self.work.pop_front(), route) {
+                (Some(Work::Answer(command, result)), _) => self.judge_answer(command, result),
+                (Some(work), Some((_, key))) => {
+                    if let Err(failure) = self.apply(key, work) {
+                        self.subscription_failed(key, failure, now_ms);
+                    }
+                }
+                (Some(_) | None, _) => return,
             }
         }
         if self.work.is_empty() {
@@ -54,9 +69,18 @@ impl Engine {
     fn apply(&mut self, key: PositionKey, work: Work) -> Result<(), Failure> {
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
         let Some(verifier) = &mut subscription.verifier else { return Ok(()) };
-        match work {
-            Work::Delivery(delivery) => Ok(take_delivery(subscription, delivery)?),
-            Work::Checkpoint(frame) => {
+        match (work, verifier) {
+            (Work::Delivery(delivery), verifier) => {
+                verifier.handle_delivery(&delivery, &self.keys)?;
+                if let Some(watermark) = &delivery.durable_watermark {
+                    subscription.watermark = watermark.last_durable_sequence;
+                }
+                self.close_segment(key)?;
+                Ok(())
+            }
+            // Frames of fast streams: the session lets none through to a replay, but a transition names no subscription.
+            (Work::Checkpoint(_) | Work::Transition(..) | Work::Adopt(..), Verifier::Standard(_)) => Ok(()),
+            (Work::Checkpoint(frame), Verifier::Fast(verifier)) => {
                 let batch = verifier.handle_checkpoint(frame, &self.keys)?;
                 let receipt = batch.receipt();
                 let summary = BatchSummary {
@@ -75,7 +99,7 @@ impl Engine {
                 self.adopt_reached(key);
                 Ok(())
             }
-            Work::Transition(subscription_id, transition) => {
+            (Work::Transition(subscription_id, transition), Verifier::Fast(_)) => {
                 match subscription.place(&transition) {
                     Place::Now => self.work.push_front(Work::Adopt(subscription_id, transition)),
                     Place::Later => subscription.hold(transition).map_err(Refusal::from)?,
@@ -83,8 +107,13 @@ impl Engine {
                 }
                 Ok(())
             }
-            Work::Ended(_, failure) => Err(failure),
-            Work::Adopt(_, transition) => {
+            (Work::Ended(_, failure), _) => Err(failure),
+            // Of no subscription.
+            (Work::Answer(command, result), _) => {
+                self.judge_answer(command, result);
+                Ok(())
+            }
+            (Work::Adopt(_, transition), Verifier::Fast(verifier)) => {
                 let adopted = verifier.handle_transition(Rc::unwrap_or_clone(transition), &self.keys)?;
                 let transition = adopted.transition();
                 let summary = TransitionSummary {
@@ -99,12 +128,46 @@ impl Engine {
         }
     }
 
+    /// A result that does not answer its request says nothing of it: it was sent, and its fate is unknown.
+    fn judge_answer(&mut self, command: PendingCommand, result: ResponseBody) {
+        let verifier = ResponseVerifier { context: &self.config.context, keys: &self.keys };
+        let outcome = match verifier.verify_result(&command.request, result) {
+            Ok(answered) => CommandOutcome::Accepted(answered),
+            Err(refusal) => {
+                self.fail(None, refusal.into());
+                CommandOutcome::Unknown
+            }
+        };
+        self.tell(Event::Settled { id: command.id, outcome });
+    }
+
     /// What was held until now is next.
     fn adopt_reached(&mut self, key: PositionKey) {
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
         if let Some((subscription_id, reached)) = subscription.subscription_id.zip(subscription.take_reached()) {
             self.work.push_front(Work::Adopt(subscription_id, reached));
         }
+    }
+
+    /// Records of a standard stream are committed together as far as they have come: what comes while a commit is under way
+    /// makes the next one.
+    fn close_segment(&mut self, key: PositionKey) -> Result<(), Refusal> {
+        let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
+        let Some(Verifier::Standard(verifier)) = &mut subscription.verifier else { return Ok(()) };
+        let more_has_come = self.work.front().is_some_and(|next| match next {
+            Work::Delivery(next) => Some(next.subscription_id) == subscription.subscription_id,
+            _ => false,
+        });
+        if more_has_come && verifier.waiting() < MAX_SEGMENT_RECORDS {
+            return Ok(());
+        }
+        let Some(segment) = verifier.take_segment() else { return Ok(()) };
+        let summary = SegmentSummary {
+            last_sequence: segment.end().last_sequence.unwrap_or_default(),
+            receipt: segment.records().last().map_or(Bytes32::ZERO, |(receipt, _)| *receipt),
+            records: segment.records().len(),
+        };
+        self.admit(key, segment, Told::Segment(summary))
     }
 
     fn admit(&mut self, key: PositionKey, evidence: impl Evidence, told: Told) -> Result<(), Refusal> {
@@ -131,6 +194,11 @@ impl Engine {
                     // What waited when a session ended has come again: nothing of it was withdrawn.
                     subscription.discarded = 0;
                     Event::Batch { key, batch, last_item }
+                }
+                Told::Segment(segment) => {
+                    subscription.verified_records += u64::try_from(segment.records).unwrap_or(u64::MAX);
+                    subscription.verified_batches += 1;
+                    Event::Segment { key, segment, last_item }
                 }
                 Told::Transition(transition) => {
                     let discarded = core::mem::take(&mut subscription.discarded);
@@ -206,14 +274,4 @@ impl Engine {
 fn may_help(failure: &Failure) -> bool {
     matches!(failure.remedy, Remedy::Retry | Remedy::ReEnterAtBoundary)
         && failure.code != ErrorKind::CursorTooOld.code()
-}
-
-fn take_delivery(subscription: &mut Subscription, delivery: Rc<RecordDelivery>) -> Result<(), Refusal> {
-    let Some(verifier) = &mut subscription.verifier else { return Ok(()) };
-    let kept = DeliveredRecord::new(Rc::clone(&delivery)).ok_or(ProtocolViolation::UnexpectedFrame)?;
-    verifier.handle_delivery(&delivery, kept)?;
-    if let Some(watermark) = &delivery.durable_watermark {
-        subscription.watermark = watermark.last_durable_sequence;
-    }
-    Ok(())
 }

@@ -4,13 +4,15 @@ use alloc::vec::Vec;
 
 use remuda_position::{Boundary, PositionKey, StoreError, StoredPosition};
 use remuda_session::ApiMisuse;
+use remuda_wire::chain::Purpose;
 use remuda_wire::request::{CloseSubscriptionRequest, RequestBody};
 
 use super::{Engine, Output};
-use crate::append::{Append, AppendId, AppendOutcome, PendingAppend};
+use crate::command::{CommandId, CommandOutcome, PendingCommand};
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::subscription::{Load, Subscription, SubscriptionSpec, SubscriptionState};
+use crate::verifier::StreamFacts;
 use crate::work::Waiting;
 
 impl Engine {
@@ -77,20 +79,20 @@ impl Engine {
         self.tell(Event::StatusChanged);
     }
 
-    /// Appends; settled by exactly one [`Event::Appended`].
-    pub fn append(&mut self, id: AppendId, append: Append, now_ms: u64) {
-        let request = append.into_request(self.config.stream_id);
-        self.send_append(PendingAppend { id, request, sent_again: false }, now_ms);
+    /// Asks for one thing, an append sealed already where the stream is encrypted; settled by exactly one
+    /// [`Event::Settled`]. Subscriptions are not asked for in this way.
+    pub fn command(&mut self, id: CommandId, request: RequestBody, now_ms: u64) {
+        self.send_command(PendingCommand { id, request, sent_again: false }, now_ms);
         self.handle_channel(now_ms);
     }
 
-    pub(super) fn send_append(&mut self, append: PendingAppend, now_ms: u64) {
-        match self.channel.submit(RequestBody::Append(append.request.clone()), now_ms) {
+    pub(super) fn send_command(&mut self, command: PendingCommand, now_ms: u64) {
+        match self.channel.submit(command.request.clone(), now_ms) {
             Ok(handle) => {
-                self.appends.insert(handle, append);
+                self.commands.insert(handle, command);
             }
             Err(misuse) => {
-                self.tell(Event::Appended { id: append.id, outcome: AppendOutcome::Refused(misuse.into()) });
+                self.tell(Event::Settled { id: command.id, outcome: CommandOutcome::Refused(misuse.into()) })
             }
         }
     }
@@ -125,9 +127,15 @@ impl Engine {
 
     fn open(&mut self, key: PositionKey, now_ms: u64) -> Result<(), ApiMisuse> {
         let subscription_id = self.fresh_id();
-        let encrypted = self.keys.stream().is_some_and(|stream| stream.encrypted);
+        let stream = StreamFacts {
+            context: self.config.context.clone(),
+            stream_id: self.config.stream_id,
+            // There is no session before the stream was read.
+            encrypted: self.keys.stream().is_none_or(|stream| stream.encrypted),
+            purpose: self.keys.stream().map_or(Purpose::Main, |stream| stream.purpose),
+        };
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
-        let request = subscription.open(&self.config.context, self.config.stream_id, encrypted, subscription_id);
+        let request = subscription.open(&stream, subscription_id);
         let handle = self.channel.submit(RequestBody::OpenSubscription(request), now_ms)?;
         self.opening.insert(handle, (key, subscription_id));
         self.routes.insert(subscription_id, key);

@@ -5,22 +5,22 @@ use alloc::rc::Rc;
 use remuda_session::{
     ChannelOutput, CloseCause, ErrorKind, Output as SessionOutput, PostId, ProviderError, RequestHandle,
 };
-use remuda_session::{RoutedFrame, Slot, TransportError};
-use remuda_verify::response::verify_provisional;
+use remuda_session::{RoutedFrame, Slot, SocketId, TransportError};
 use remuda_wire::context::FinalizedView;
 use remuda_wire::response::ResponseBody;
-use remuda_wire::verdict::{ProtocolViolation, Refusal, VerifyError};
+use remuda_wire::verdict::{Refusal, VerifyError};
 use remuda_wire::{Bytes32, Signature};
 
 use super::{Engine, Output};
-use crate::append::{AppendOutcome, PendingAppend};
+use crate::command::{CommandOutcome, PendingCommand};
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
 use crate::outcome::ChainReadError;
 use crate::subscription::SubscriptionState;
 use crate::work::{Waiting, Work};
 
-/// How much may wait to be applied before polls wait too. What is in flight then may still come: one body.
+/// How much may wait to be applied before no more is asked for. What was asked for may still come: one body, or the
+/// credit that is outstanding.
 const MAX_WORK_BYTES: usize = 8 * 1024 * 1024;
 
 impl Engine {
@@ -36,6 +36,25 @@ impl Engine {
     /// An exchange failed.
     pub fn handle_transport_error(&mut self, slot: Slot, post: PostId, error: TransportError, now_ms: u64) {
         self.channel.handle_transport_error(slot, post, error, now_ms);
+        self.handle_channel(now_ms);
+    }
+
+    /// A WebSocket is open.
+    pub fn handle_connected(&mut self, socket: SocketId, now_ms: u64) {
+        self.channel.handle_connected(socket, now_ms);
+        self.handle_channel(now_ms);
+    }
+
+    /// One binary message came over a WebSocket.
+    pub fn handle_message(&mut self, socket: SocketId, bytes: &[u8], now_ms: u64) {
+        self.work_bytes = self.work_bytes.saturating_add(bytes.len());
+        self.channel.handle_message(socket, bytes, now_ms);
+        self.handle_channel(now_ms);
+    }
+
+    /// A WebSocket ended, or could not be opened.
+    pub fn handle_disconnected(&mut self, socket: SocketId, error: TransportError, now_ms: u64) {
+        self.channel.handle_disconnected(socket, error, now_ms);
         self.handle_channel(now_ms);
     }
 
@@ -111,12 +130,21 @@ impl Engine {
         if !self.awaits_start() {
             return;
         }
-        if self.keys.stream().is_none() {
+        let Some(stream) = self.keys.stream() else {
             self.chain_failed(None, Refusal::from(VerifyError::StreamMismatch).into(), None, now_ms);
             return;
+        };
+        if stream.encrypted != self.config.encrypted {
+            let failure = Failure::encryption_mismatch(stream.encrypted);
+            self.chain_failed(None, failure, None, now_ms);
+            return;
         }
+        let Some(transports) = self.transports() else {
+            self.chain_failed(None, Failure::no_endpoint(), None, now_ms);
+            return;
+        };
         let seed = self.fresh_id().0;
-        if let Err(misuse) = self.channel.handle_start(now_ms, seed) {
+        if let Err(misuse) = self.channel.handle_start(now_ms, seed, transports) {
             self.fail(None, misuse.into());
         }
         self.handle_channel(now_ms);
@@ -169,18 +197,18 @@ impl Engine {
             }
         }
         for id in core::mem::take(&mut self.unsent) {
-            let outcome = AppendOutcome::Refused(Failure::from(&TransportError::Offline));
-            self.tell(Event::Appended { id, outcome });
+            let outcome = CommandOutcome::Refused(Failure::from(&TransportError::Offline));
+            self.tell(Event::Settled { id, outcome });
         }
         self.apply_work(now_ms);
         self.pace(now_ms);
     }
 
-    /// Polls wait while too much waits to be applied: credit counts what has arrived, and a disk may be slower than a peer.
+    /// No more is asked for while too much waits to be applied: credit counts what has arrived, and a disk may be slower than a peer.
     fn pace(&mut self, now_ms: u64) {
         if self.work_bytes > MAX_WORK_BYTES {
-            self.channel.pause_polls();
-        } else if self.channel.resume_polls(now_ms) {
+            self.channel.pause();
+        } else if self.channel.resume(now_ms) {
             self.handle_channel(now_ms);
         }
     }
@@ -189,13 +217,17 @@ impl Engine {
         match output {
             SessionOutput::Post { post, body } => self.outputs.push_back(Output::Post { slot, post, body }),
             SessionOutput::Abort { post } => self.outputs.push_back(Output::Abort { slot, post }),
+            SessionOutput::Connect { socket } => self.outputs.push_back(Output::Connect { socket }),
+            SessionOutput::Send { socket, message } => self.outputs.push_back(Output::Send { socket, message }),
+            SessionOutput::Disconnect { socket } => self.outputs.push_back(Output::Disconnect { socket }),
             SessionOutput::Sign { digest } => self.outputs.push_back(Output::Sign { slot, digest }),
-            SessionOutput::Opened { .. } if slot == Slot::Poll => {
+            // Subscriptions live in the other session.
+            SessionOutput::Opened { .. } if slot == Slot::Command => {}
+            SessionOutput::Opened { .. } => {
                 self.in_session = true;
-                self.set_connection(Connection::Open);
+                self.set_connection(Connection::Open { transport: slot.transport() });
                 self.open_due(now_ms);
             }
-            SessionOutput::Opened { .. } => {}
             SessionOutput::Answer { handle, result } => self.handle_answer(handle, result, now_ms),
             SessionOutput::Frame(frame) => self.handle_frame(frame),
             SessionOutput::SubscriptionEnded { subscription_id, error } => {
@@ -204,32 +236,35 @@ impl Engine {
             }
             SessionOutput::PollTimeout { handle } | SessionOutput::Unanswered { handle } => {
                 self.opening.remove(&handle);
-                if let Some(append) = self.appends.remove(&handle) {
-                    self.tell(Event::Appended { id: append.id, outcome: AppendOutcome::Unknown });
+                if let Some(command) = self.commands.remove(&handle) {
+                    self.tell(Event::Settled { id: command.id, outcome: CommandOutcome::Unknown });
                 }
             }
             SessionOutput::Unsent { handle } => {
                 self.opening.remove(&handle);
-                self.unsent.extend(self.appends.remove(&handle).map(|append| append.id));
+                self.unsent.extend(self.commands.remove(&handle).map(|command| command.id));
             }
             SessionOutput::Closed { cause, retry_at_ms } => self.handle_closed(slot, &cause, retry_at_ms, now_ms),
         }
     }
 
     fn handle_answer(&mut self, handle: RequestHandle, result: Result<ResponseBody, ProviderError>, now_ms: u64) {
-        if let Some(append) = self.appends.remove(&handle) {
+        if let Some(command) = self.commands.remove(&handle) {
             let outcome = match result {
-                Ok(body) => self.judge_append(body),
-                // The session is gone, not the right to append: it had no effect, and the next session takes it.
-                Err(error) if error.kind() == ErrorKind::InvalidProofOfPossession && !append.sent_again => {
-                    self.send_append(PendingAppend { sent_again: true, ..append }, now_ms);
+                Ok(body) => {
+                    self.work.push_back(Work::Answer(command, body));
+                    return;
+                }
+                // The session is gone, not the right to ask: it had no effect, and the next session takes it.
+                Err(error) if error.kind() == ErrorKind::InvalidProofOfPossession && !command.sent_again => {
+                    self.send_command(PendingCommand { sent_again: true, ..command }, now_ms);
                     return;
                 }
                 // The peer has seen this very counter: a copy of ours was faster, and its answer is lost.
-                Err(error) if error.kind() == ErrorKind::RequestReplay => AppendOutcome::Unknown,
-                Err(error) => AppendOutcome::Refused(Failure::from(&error)),
+                Err(error) if error.kind() == ErrorKind::RequestReplay => CommandOutcome::Unknown,
+                Err(error) => CommandOutcome::Refused(Failure::from(&error)),
             };
-            self.tell(Event::Appended { id: append.id, outcome });
+            self.tell(Event::Settled { id: command.id, outcome });
         } else if let Some((key, subscription_id)) = self.opening.remove(&handle) {
             // One that has left meanwhile, or is being opened anew under another id, is not concerned.
             if self.routes.get(&subscription_id) != Some(&key) {
@@ -245,24 +280,6 @@ impl Engine {
                     }
                 }
                 Err(error) => self.subscription_failed(key, Failure::from(&error), now_ms),
-            }
-        }
-    }
-
-    /// A result that does not answer an append to this stream says nothing of it: it was sent, and its fate is unknown.
-    fn judge_append(&mut self, body: ResponseBody) -> AppendOutcome {
-        let verdict = match body {
-            ResponseBody::Append(result) => {
-                verify_provisional(&self.config.context, &self.config.stream_id, &result).map(|()| result)
-            }
-            // The session compared the methods: no other body answers an append.
-            _ => Err(ProtocolViolation::ResponseMethod.into()),
-        };
-        match verdict {
-            Ok(result) => AppendOutcome::Accepted(result),
-            Err(refusal) => {
-                self.fail(None, refusal.into());
-                AppendOutcome::Unknown
             }
         }
     }
@@ -286,7 +303,7 @@ impl Engine {
     fn handle_closed(&mut self, slot: Slot, cause: &CloseCause, retry_at_ms: Option<u64>, now_ms: u64) {
         if slot == Slot::Command {
             for id in core::mem::take(&mut self.unsent) {
-                self.tell(Event::Appended { id, outcome: AppendOutcome::Refused(Failure::from(cause)) });
+                self.tell(Event::Settled { id, outcome: CommandOutcome::Refused(Failure::from(cause)) });
             }
             if !matches!(cause, CloseCause::Requested | CloseCause::Expired) {
                 self.fail(None, Failure::from(cause));
@@ -294,7 +311,8 @@ impl Engine {
             return;
         }
         self.in_session = false;
-        self.work.clear();
+        // What was answered is answered, whatever became of the session.
+        self.work.retain(|work| matches!(work, Work::Answer(..)));
         self.work_bytes = 0;
         // A commit that is under way goes on, and is told when it is done.
         if matches!(self.waiting, Waiting::Key { .. }) {
@@ -308,7 +326,10 @@ impl Engine {
                 subscription.state = SubscriptionState::Due { attempt: subscription.attempts, at_ms: now_ms };
             }
         }
-        if !matches!(cause, CloseCause::Requested | CloseCause::Expired | CloseCause::PollGivenUp) {
+        if !matches!(
+            cause,
+            CloseCause::Requested | CloseCause::Expired | CloseCause::PollGivenUp | CloseCause::TransportChanged
+        ) {
             self.fail(None, Failure::from(cause));
         }
         match retry_at_ms {

@@ -1,20 +1,26 @@
-//! `OpenSubscription` on a fast stream (§12.2.2, §13.1): a verifying mode starts at a boundary that we check.
+//! `OpenSubscription` (§12.2.2, §13.1): a verifying mode starts at a boundary that we check.
+
+use std::sync::Arc;
 
 use remuda_wire::bound::MAX_PROOF_LANES_PER_SUBSCRIPTION;
+use remuda_wire::chain::DeliveryClass;
 use remuda_wire::grant::{StreamGrant, Verb};
 use remuda_wire::record::FastRecordId;
-use remuda_wire::request::{FastSource, OpenSubscriptionRequest, SubscriptionSource, VerificationMode};
+use remuda_wire::request::{
+    FastSource, OpenSubscriptionRequest, StandardReplaySource, SubscriptionSource, VerificationMode,
+};
 use remuda_wire::response::SubscriptionState;
 use remuda_wire::retention::FastRetentionAnchor;
 use remuda_wire::scope::LaneScope;
-use remuda_wire::{Canonical, ProviderEpoch, Signature, Signed};
+use remuda_wire::{Bytes32, Canonical, ProviderEpoch, Signature, Signed};
 
 use super::Exchange;
 use crate::epoch::Head;
 use crate::keys::sign;
+use crate::log::Log;
 use crate::refusal::{Code, Refusal};
 use crate::session::{Session, SessionState};
-use crate::subscription::{Cursor, Subscription};
+use crate::subscription::{Cursor, Fast, Replay, Source, Subscription};
 
 /// `cbqs.max_subscriptions_per_connection`, default.
 const MAX_SUBSCRIPTIONS: usize = 256;
@@ -26,12 +32,18 @@ impl Exchange {
         session: &Session,
         state: &mut SessionState,
     ) -> anyhow::Result<Result<SubscriptionState, Refusal>> {
-        let source = match check_request(body, &session.admitted.grant) {
-            Ok(source) => source,
-            Err(refusal) => return Ok(Err(refusal)),
+        if let Err(refusal) = self.check_request(body, &session.admitted.grant) {
+            return Ok(Err(refusal));
+        }
+        let source = match &body.source {
+            SubscriptionSource::Fast(source) => self.open_fast(source, body.verification, &session.admitted.grant)?,
+            SubscriptionSource::StandardReplay(source) => self.open_replay(&body.stream_id, source)?,
+            SubscriptionSource::StandardGroup(_) | SubscriptionSource::DeadLetters(_) => {
+                Err(Refusal::new(Code::GroupNotFound, "no such group"))
+            }
         };
-        let cursor = match self.start(source, body.verification, &session.admitted.grant)? {
-            Ok(cursor) => cursor,
+        let source = match source {
+            Ok(source) => source,
             Err(refusal) => return Ok(Err(refusal)),
         };
         // The same id opened again begins again.
@@ -40,9 +52,34 @@ impl Exchange {
             return Ok(Err(Refusal::new(Code::SubscriptionLimitExceeded, "too many subscriptions in this session")));
         }
         let holder = session.admitted.grant.holder_signing_key.0;
-        let (id, scope) = (body.subscription_id, source.scope.clone());
-        state.subscriptions.push(Subscription::new(id, holder, scope, body.verification, cursor));
-        Ok(Ok(SubscriptionState { stream_id: body.stream_id, subscription_id: id }))
+        state.subscriptions.push(Subscription::new(body.subscription_id, holder, source));
+        Ok(Ok(SubscriptionState { stream_id: body.stream_id, subscription_id: body.subscription_id }))
+    }
+
+    fn open_fast(
+        &self,
+        source: &FastSource,
+        mode: VerificationMode,
+        grant: &StreamGrant,
+    ) -> anyhow::Result<Result<Source, Refusal>> {
+        let cursor = self.start(source, mode, grant)?;
+        Ok(cursor.map(|cursor| Source::Fast(Fast::new(source.scope.clone(), mode, cursor))))
+    }
+
+    fn open_replay(
+        &self,
+        stream_id: &Bytes32,
+        source: &StandardReplaySource,
+    ) -> anyhow::Result<Result<Source, Refusal>> {
+        let log = self.log_of(stream_id);
+        let next_sequence = source.after.map_or(0, |id| id.sequence.saturating_add(1));
+        Ok(Ok(Source::Replay(Replay::new(log, source.scope.clone(), next_sequence))))
+    }
+
+    /// The log of one of our streams.
+    fn log_of(&self, stream_id: &Bytes32) -> Arc<Log> {
+        let key = self.key_log.as_ref().filter(|log| log.stream_id == *stream_id);
+        Arc::clone(key.unwrap_or(&self.log))
     }
 
     /// Where the subscription begins.
@@ -94,7 +131,7 @@ impl Exchange {
         let mut anchor = FastRetentionAnchor {
             context: chain.context().clone(),
             served_at: chain.view(),
-            stream_id: chain.stream().stream_id,
+            stream_id: chain.stream_id(),
             provider_epoch: ProviderEpoch,
             broker_epoch: head.epoch,
             first_retained_sequence: 0,
@@ -106,39 +143,69 @@ impl Exchange {
         let message = "the cursor is older than the preceding broker epoch";
         Ok(Refusal::new(Code::CursorTooOld, message).with_details(anchor.to_bytes()))
     }
+
+    /// What needs no state: class, source, mode, verbs and scopes.
+    fn check_request(&self, body: &OpenSubscriptionRequest, grant: &StreamGrant) -> Result<(), Refusal> {
+        let records = self.broker.chain.records();
+        let class = records.of(&body.stream_id).map(|stream| stream.delivery_class);
+        let verifying = body.verification != VerificationMode::None;
+        let fast = match &body.source {
+            SubscriptionSource::Fast(source) if class == Some(DeliveryClass::Fast) => Some(source),
+            SubscriptionSource::Fast(_) => return Err(incompatible("source", "this is a standard stream")),
+            _ if verifying => return Err(incompatible("source", "a verifying mode needs a fast source")),
+            _ if class == Some(DeliveryClass::Fast) => {
+                return Err(Refusal::new(Code::FastModeHasNoLeases, "this is a fast stream"))
+            }
+            _ => None,
+        };
+        if let Some(source) = fast {
+            check_mode(body.verification, &source.scope)?;
+        }
+        let (verb, group) = match &body.source {
+            SubscriptionSource::StandardGroup(source) => (Verb::Consume, Some(source.group_id)),
+            SubscriptionSource::DeadLetters(source) => (Verb::Consume, Some(source.group_id)),
+            SubscriptionSource::StandardReplay(_) => (Verb::Replay, None),
+            SubscriptionSource::Fast(_) => (Verb::Consume, None),
+        };
+        if body.after_group_receipt.is_some() && group.is_none() {
+            return Err(incompatible("scope", "a group receipt is a cursor of groups alone"));
+        }
+        if !grant.verbs.contains(verb) {
+            return Err(Refusal::new(Code::VerbDenied, format!("the grant lacks {}", verb.name())));
+        }
+        if !grant.lane_scope.covers(&scope_of(&body.source)) {
+            return Err(Refusal::new(Code::LaneScopeDenied, "the scope is wider than the grant"));
+        }
+        if group.is_some_and(|group| !grant.group_scope.contains(&group)) {
+            return Err(Refusal::new(Code::GroupScopeDenied, "the group is outside the grant"));
+        }
+        Ok(())
+    }
 }
 
-/// What needs no state: source, mode, verbs and scope.
-fn check_request<'a>(body: &'a OpenSubscriptionRequest, grant: &StreamGrant) -> Result<&'a FastSource, Refusal> {
-    let verifying = body.verification != VerificationMode::None;
-    let source = match &body.source {
-        SubscriptionSource::Fast(source) => source,
-        _ if verifying => {
-            let refusal = Refusal::new(Code::VerificationModeIncompatible, "a verifying mode needs a fast source");
-            return Err(refusal.with_details(b"source".to_vec()));
+fn incompatible(part: &str, message: &str) -> Refusal {
+    Refusal::new(Code::VerificationModeIncompatible, message).with_details(part.as_bytes().to_vec())
+}
+
+fn scope_of(source: &SubscriptionSource) -> LaneScope {
+    match source {
+        SubscriptionSource::StandardGroup(source) => LaneScope::Exact(source.lane_id),
+        SubscriptionSource::DeadLetters(source) => LaneScope::Exact(source.lane_id),
+        SubscriptionSource::StandardReplay(source) => source.scope.clone(),
+        SubscriptionSource::Fast(source) => source.scope.clone(),
+    }
+}
+
+fn check_mode(mode: VerificationMode, scope: &LaneScope) -> Result<(), Refusal> {
+    let lanes = scope.lanes().map(<[_]>::len);
+    match mode {
+        VerificationMode::ScopedProofs if lanes.is_none() => Err(incompatible("scope", "ScopedProofs names its lanes")),
+        VerificationMode::FullStream if lanes.is_some() => Err(incompatible("scope", "FullStream is of every lane")),
+        VerificationMode::ScopedProofs if lanes.is_some_and(|lanes| lanes > MAX_PROOF_LANES_PER_SUBSCRIPTION) => {
+            Err(Refusal::new(Code::ProofScopeTooWide, "at most 512 lanes in one verifying subscription"))
         }
-        _ => return Err(Refusal::new(Code::FastModeHasNoLeases, "this is a fast stream")),
-    };
-    let is_any = source.scope == LaneScope::Any;
-    let scope_fits = match body.verification {
-        VerificationMode::None => true,
-        VerificationMode::ScopedProofs => !is_any,
-        VerificationMode::FullStream => is_any,
-    };
-    if !scope_fits || body.after_group_receipt.is_some() {
-        let refusal = Refusal::new(Code::VerificationModeIncompatible, "the scope cannot carry this verifying mode");
-        return Err(refusal.with_details(b"scope".to_vec()));
+        _ => Ok(()),
     }
-    if verifying && source.scope.lanes().is_some_and(|lanes| lanes.len() > MAX_PROOF_LANES_PER_SUBSCRIPTION) {
-        return Err(Refusal::new(Code::ProofScopeTooWide, "at most 512 lanes in one verifying subscription"));
-    }
-    if !grant.verbs.contains(Verb::Consume) {
-        return Err(Refusal::new(Code::VerbDenied, "the grant lacks CONSUME"));
-    }
-    if !grant.lane_scope.covers(&source.scope) {
-        return Err(Refusal::new(Code::LaneScopeDenied, "the scope is wider than the grant"));
-    }
-    Ok(source)
 }
 
 /// True when records below the durable head are asked for. The last boundary of the preceding lineage is the head

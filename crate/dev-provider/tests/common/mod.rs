@@ -1,6 +1,9 @@
 //! A real provider process, and a small client that shares no code with the product's own.
 #![allow(dead_code)]
 
+pub mod socket;
+pub mod standard;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::ops::Deref;
@@ -29,6 +32,7 @@ use remuda_wire::session::{CompleteSession, OpenSession, RequestProof, SessionPr
 use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::verdict::Refusal;
 use remuda_wire::{Bytes, Bytes24, Bytes32, Canonical, ProviderEpoch, Signature, Signed};
+pub use socket::Socket;
 
 /// A directory that is removed when dropped.
 pub struct Directory(PathBuf);
@@ -211,6 +215,8 @@ pub fn error_code(frames: &[ServerMessage]) -> u16 {
 /// An open session.
 pub struct Session {
     pub address: String,
+    /// Over a WebSocket; else over long-poll.
+    pub socket: Option<Socket>,
     pub stream: Stream,
     pub key: SigningKey,
     pub id: Bytes32,
@@ -224,11 +230,32 @@ impl Session {
         Self::with_grant(provider, key, grant).unwrap_or_else(|frames| panic!("{frames:?}"))
     }
 
+    /// The same over a WebSocket.
+    pub fn open_socket(provider: &Provider, seed: u8) -> Self {
+        let key = holder(seed);
+        let grant = provider.grant(&key, "");
+        let socket = Some(Socket::connect(provider));
+        Self::over(provider, socket, key, grant).unwrap_or_else(|frames| panic!("{frames:?}"))
+    }
+
     pub fn with_grant(provider: &Provider, key: SigningKey, grant: StreamGrant) -> Result<Self, Vec<ServerMessage>> {
+        Self::over(provider, None, key, grant)
+    }
+
+    pub fn over(
+        provider: &Provider,
+        mut socket: Option<Socket>,
+        key: SigningKey,
+        grant: StreamGrant,
+    ) -> Result<Self, Vec<ServerMessage>> {
+        let mut send = |message| match &mut socket {
+            Some(socket) => socket.ask(message),
+            None => provider.send(message),
+        };
         let stream = provider.stream();
         let (request_id, stream_id) = (keccak256(b"open"), grant.stream_id);
         let grant_id = grant.digest();
-        let mut frames = provider.send(ClientMessage::OpenSession(OpenSession { request_id, stream_id, grant }));
+        let mut frames = send(ClientMessage::OpenSession(OpenSession { request_id, stream_id, grant }));
         let Some(ServerMessage::SessionChallenge(challenge)) = frames.pop() else { return Err(frames) };
         assert_eq!((challenge.request_id, challenge.grant_id), (request_id, grant_id));
         let mut proof = SessionProof {
@@ -241,9 +268,9 @@ impl Session {
             signature: Signature::ZERO,
         };
         proof.signature = sign(&key, &proof);
-        let mut frames = provider.send(ClientMessage::CompleteSession(CompleteSession { request_id, proof }));
+        let mut frames = send(ClientMessage::CompleteSession(CompleteSession { request_id, proof }));
         let Some(ServerMessage::SessionOpened(opened)) = frames.pop() else { return Err(frames) };
-        Ok(Self { address: provider.address.clone(), stream, key, id: opened.session_id, counter: 0 })
+        Ok(Self { address: provider.address.clone(), socket, stream, key, id: opened.session_id, counter: 0 })
     }
 
     pub fn prepare(&self, counter: u64, body: RequestBody) -> AuthenticatedRequest {
@@ -261,7 +288,11 @@ impl Session {
 
     pub fn request(&mut self, body: RequestBody) -> Vec<ServerMessage> {
         self.counter += 1;
-        exchange(&self.address, ClientMessage::Request(self.prepare(self.counter, body)))
+        let message = ClientMessage::Request(self.prepare(self.counter, body));
+        match &mut self.socket {
+            Some(socket) => socket.ask(message),
+            None => exchange(&self.address, message),
+        }
     }
 
     pub fn append_body(&self, lane_id: Bytes32, text: &str) -> AppendRequest {
@@ -307,7 +338,10 @@ impl Session {
 
     pub fn credit(&mut self, subscription_id: Bytes32, records: u32, bytes: u64) -> Vec<ServerMessage> {
         let credit = Credit { subscription_id, records, bytes };
-        self.request(RequestBody::Credit(CreditRequest { stream_id: self.stream.stream_id, credit }))
+        let mut frames = self.request(RequestBody::Credit(CreditRequest { stream_id: self.stream.stream_id, credit }));
+        // A poll waits; so does the reader of a socket.
+        frames.extend(self.socket.as_mut().filter(|_| frames.len() == 1).and_then(Socket::wait));
+        frames
     }
 }
 

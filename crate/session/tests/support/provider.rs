@@ -47,7 +47,11 @@ impl Provider {
     }
 
     pub fn answer(&mut self, body: &[u8], now_ms: u64) -> Vec<u8> {
-        let frames = match ClientFrame::from_bytes(body).unwrap().0 {
+        super::batch(self.frames(body, now_ms))
+    }
+
+    pub fn frames(&mut self, body: &[u8], now_ms: u64) -> Vec<ServerMessage> {
+        match ClientFrame::from_bytes(body).unwrap().0 {
             ClientMessage::OpenSession(open) => {
                 self.opened += 1;
                 let ServerMessage::SessionChallenge(challenge) = frames::challenge(open.request_id, now_ms + 60_000)
@@ -67,8 +71,7 @@ impl Provider {
                 vec![ServerMessage::SessionOpened(SessionOpened { session_id, ..opened })]
             }
             ClientMessage::Request(request) => self.request(&request),
-        };
-        super::batch(frames)
+        }
     }
 
     fn request(&mut self, request: &AuthenticatedRequest) -> Vec<ServerMessage> {

@@ -1,6 +1,8 @@
 //! Reading a vector's inputs: hexadecimal and its expressions, decimal strings, canonical objects.
 
+use remuda_bps::BpsRefusal;
 use remuda_streaming::StreamRefused;
+use remuda_watchtower::WatchtowerRefusal;
 use remuda_wire::verdict::{AdmissionRefused, EndpointRefused, VerifyError};
 use remuda_wire::{Bytes32, Canonical, DecodeError, Refusal};
 use serde_json::Value;
@@ -24,7 +26,16 @@ macro_rules! from_plane {
     )+};
 }
 
-from_plane!(Refusal, DecodeError, VerifyError, AdmissionRefused, EndpointRefused, StreamRefused);
+from_plane!(
+    Refusal,
+    DecodeError,
+    VerifyError,
+    AdmissionRefused,
+    EndpointRefused,
+    StreamRefused,
+    WatchtowerRefusal,
+    BpsRefusal
+);
 
 /// The `in` of a vector, or a part of it.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,7 @@
 //! Fair weather: everything arrives, once, in order, soon.
 
-use remuda_client::{AppendOutcome, BatchSummary, Connection, Event, SubscriptionSpec, SubscriptionState};
+use remuda_client::{BatchSummary, CommandOutcome, Connection, Event, SubscriptionSpec, SubscriptionState};
+use remuda_session::{Transport, Transports};
 
 use crate::provider::settings;
 use crate::world::{simulate, World};
@@ -12,7 +13,18 @@ pub fn three_lanes(world: &World) -> SubscriptionSpec {
 
 #[test]
 fn every_durable_record_arrives_once_in_order() {
+    for (offered, used) in [
+        (Transports::LongPoll, Transport::LongPoll),
+        (Transports::WebSocket, Transport::WebSocket),
+        (Transports::Both, Transport::WebSocket),
+    ] {
+        every_durable_record_arrives(offered, used);
+    }
+}
+
+fn every_durable_record_arrives(offered: Transports, used: Transport) {
     simulate(settings(), 1, async |world| {
+        world.transports = offered;
         let scoped = three_lanes(world);
         let client = world.open_client(vec![scoped.clone(), SubscriptionSpec::FullStream]);
         let lanes = world.provider.lanes();
@@ -33,9 +45,9 @@ fn every_durable_record_arrives_once_in_order() {
         world.check_appends(client);
         let tab = &world.clients[client];
         assert_eq!(world.failures(client), Vec::<String>::new());
-        assert!(appended.iter().all(|number| matches!(tab.settled[number][..], [AppendOutcome::Accepted(_)])));
+        assert!(appended.iter().all(|number| matches!(tab.settled[number][..], [CommandOutcome::Accepted(_)])));
         assert_eq!(world.provider.durable(&SubscriptionSpec::FullStream.scope()).len(), 240);
-        assert_eq!(tab.engine.connection(), &Connection::Open);
+        assert_eq!(tab.engine.connection(), &Connection::Open { transport: used });
         assert!(tab.engine.subscriptions().values().all(|it| *it.state() == SubscriptionState::Live));
         // Told and kept agree: every batch was told once, in order.
         for (key, subscription) in tab.engine.subscriptions() {

@@ -1,8 +1,10 @@
 //! Every lie is caught with its code; what was honest before it is kept; F does not move by it.
 
 use clap::ValueEnum;
-use remuda_client::{AppendOutcome, Connection, Event, SubscriptionSpec, SubscriptionState};
+use remuda_client::{CommandOutcome, Connection, Event, SubscriptionSpec, SubscriptionState};
 use remuda_dev_provider::lie::Lie;
+use remuda_position::Boundary;
+use remuda_session::{Transport, Transports};
 use remuda_wire::frame::{ServerFrameBatch, ServerMessage};
 use remuda_wire::response::ResponseBody;
 use remuda_wire::Bytes32;
@@ -12,9 +14,14 @@ use crate::provider::settings;
 use crate::world::{simulate, World};
 
 fn caught(lie: Lie) {
+    [Transports::LongPoll, Transports::WebSocket].into_iter().for_each(|transports| caught_over(transports, lie));
+}
+
+fn caught_over(transports: Transports, lie: Lie) {
     let mut settings = settings();
     settings.lies = vec![lie];
     simulate(settings, 3, async |world| {
+        world.transports = transports;
         let spec = three_lanes(world);
         let client = world.open_client(vec![spec.clone()]);
         let key = spec.key(&world.provider.context(), &world.provider.stream_id());
@@ -42,8 +49,9 @@ fn caught(lie: Lie) {
         let honest = told(world);
         let position = world.position(key).expect("honest batches came first");
         assert!(honest.len() >= 2, "{honest:?}");
-        assert_eq!(position.checkpoint.map(|end| end.last_sequence), honest.last().copied());
-        assert_eq!(world.clients[client].engine.subscriptions()[&key].boundary().checkpoint(), position.checkpoint);
+        let durable = Boundary::stored(key, position.clone()).checkpoint();
+        assert_eq!(durable.map(|end| end.last_sequence), honest.last().copied());
+        assert_eq!(world.clients[client].engine.subscriptions()[&key].boundary().checkpoint(), durable);
         // Nothing more is asked for: a poll session without subscriptions is silent.
         // Its close waits for the poll that is held, which is the last.
         world.run_for(25_000).await;
@@ -119,13 +127,13 @@ fn an_append_result_that_lies_is_not_accepted() {
             let lane = world.provider.lanes()[0];
             let number = world.append(client, lane);
             world.run_for(2_000).await;
-            assert_eq!(world.clients[client].settled[&number], [AppendOutcome::Unknown]);
+            assert_eq!(world.clients[client].settled[&number], [CommandOutcome::Unknown]);
             assert_eq!(world.failures(client), [code]);
             // It is one result, not the session.
             world.bend = None;
             let number = world.append(client, lane);
             world.run_for(2_000).await;
-            assert!(matches!(world.clients[client].settled[&number][..], [AppendOutcome::Accepted(_)]));
+            assert!(matches!(world.clients[client].settled[&number][..], [CommandOutcome::Accepted(_)]));
         });
     }
 }
@@ -150,22 +158,22 @@ fn a_session_that_breaks_the_protocol_is_closed_visibly_and_can_be_started_again
         world.write_some(12).await;
         world.run_for(5_000).await;
         assert_eq!(*world.clients[client].engine.connection(), Connection::Closed);
-        assert_eq!(world.failures(client), ["protocol/unexpected-frame"]);
+        assert_eq!(world.failures(client), ["protocol/request-id-mismatch"]);
         assert_eq!(world.position(key), before, "nothing of such a body is applied");
         let posts = world.clients[client].posts;
         let number = world.append(client, world.provider.lanes()[0]);
         world.run_for(120_000).await;
         assert_eq!(world.clients[client].posts, posts, "a closed engine is silent");
-        assert!(matches!(world.clients[client].settled[&number][..], [AppendOutcome::Refused(_)]));
+        assert!(matches!(world.clients[client].settled[&number][..], [CommandOutcome::Refused(_)]));
         world.bend = None;
         world.with_engine(client, |engine, _| engine.handle_start([3; 32]));
         assert!(world.run_until(10_000, |world| world.caught_up(client)).await, "it is back");
         world.check(key, &spec.scope());
-        assert_eq!(*world.clients[client].engine.connection(), Connection::Open);
+        assert_eq!(*world.clients[client].engine.connection(), Connection::Open { transport: Transport::LongPoll });
         // Starting what is started changes nothing.
         world.with_engine(client, |engine, _| engine.handle_start([4; 32]));
         world.run_for(1_000).await;
-        assert_eq!(*world.clients[client].engine.connection(), Connection::Open);
+        assert_eq!(*world.clients[client].engine.connection(), Connection::Open { transport: Transport::LongPoll });
         assert_eq!(world.failures(client).len(), 1);
     });
 }
@@ -187,6 +195,6 @@ fn a_halted_full_stream_leaves_its_neighbour_alone() {
         let tab = &world.clients[client];
         assert!(tab.engine.subscriptions().values().all(|it| *it.state() == SubscriptionState::Failed));
         assert_eq!(world.failures(client), ["protocol/coverage-extraneous"; 2]);
-        assert_eq!(*tab.engine.connection(), Connection::Open);
+        assert_eq!(*tab.engine.connection(), Connection::Open { transport: Transport::LongPoll });
     });
 }

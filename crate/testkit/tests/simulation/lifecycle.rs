@@ -1,12 +1,13 @@
 //! Restarts, takeovers, sleep: what an engine lives through, one at a time.
 
-use remuda_client::{AppendOutcome, Connection, Event, SubscriptionSpec, SubscriptionState};
+use remuda_client::{CommandOutcome, Connection, Event, SubscriptionSpec, SubscriptionState};
 use remuda_position::{StoredItemBody, StoredTransition};
 use remuda_wire::transition::TransitionKind;
 
 use crate::honest::three_lanes;
 use crate::provider::settings;
-use crate::world::{simulate, Weather, World};
+use crate::weather::Weather;
+use crate::world::{simulate, World};
 
 const HOUR_MS: u64 = 3_600_000;
 
@@ -14,7 +15,7 @@ fn transitions(world: &World, spec: &SubscriptionSpec) -> Vec<StoredTransition> 
     let key = spec.key(&world.provider.context(), &world.provider.stream_id());
     let transition = |body| match body {
         StoredItemBody::Transition(transition) => Some(transition),
-        StoredItemBody::Record(_) => None,
+        StoredItemBody::Record(_) | StoredItemBody::StandardRecord(_) => None,
     };
     world.items(key).into_iter().filter_map(|item| transition(item.body)).collect()
 }
@@ -151,7 +152,7 @@ fn of_two_owners_the_fenced_one_stops() {
         world.write_some(10).await;
         world.run_for(60_000).await;
         assert_eq!(world.clients[first].posts, posts);
-        assert!(matches!(world.clients[first].settled[&number][..], [AppendOutcome::Refused(_)]));
+        assert!(matches!(world.clients[first].settled[&number][..], [CommandOutcome::Refused(_)]));
         assert_eq!(*world.clients[first].engine.connection(), Connection::Closed);
     });
 }
@@ -313,7 +314,7 @@ fn a_session_that_the_provider_forgot_fails_no_subscription() {
         let number = world.append(client, lane);
         world.run_for(10_000).await;
         // It had no effect in the session that was forgotten, so it is sent once more in the next.
-        let [AppendOutcome::Accepted(_)] = &world.clients[client].settled[&number][..] else {
+        let [CommandOutcome::Accepted(_)] = &world.clients[client].settled[&number][..] else {
             panic!("{:?}", world.clients[client].settled)
         };
         assert!(world.run_until(10_000, |world| world.caught_up(client) && !is_new(world)).await);

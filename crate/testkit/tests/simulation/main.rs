@@ -1,9 +1,12 @@
 //! The engine against the provider over a virtual link, disk and clock. A failing seed fails again.
 
+mod checks;
 mod faults;
 mod honest;
 mod lies;
 mod lifecycle;
 mod provider;
 mod random;
+mod sockets;
+mod weather;
 mod world;

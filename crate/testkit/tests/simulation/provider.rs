@@ -8,9 +8,10 @@ use std::time::Duration;
 use remuda_client::ChainReadError;
 use remuda_dev_provider::broker::application_header;
 use remuda_dev_provider::demo;
+use remuda_dev_provider::exchange::Connection;
 use remuda_dev_provider::http::Site;
 use remuda_dev_provider::server::site;
-use remuda_dev_provider::settings::Settings;
+use remuda_dev_provider::settings::{Class, Settings};
 use remuda_dev_provider::store::{Store, StoredRecord};
 use remuda_dev_provider::time::Clock;
 use remuda_position::StreamPoint;
@@ -22,8 +23,11 @@ use remuda_wire::preimage::keccak256;
 use remuda_wire::record::FastRecordId;
 use remuda_wire::scope::{LaneScope, LaneSet};
 use remuda_wire::{Bytes, Bytes32, Canonical, ProviderEpoch};
+use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+use crate::sockets::Peer;
 
 /// A provider that can be killed, stopped and started again on the same store.
 pub struct Provider {
@@ -52,6 +56,8 @@ pub fn settings() -> Settings {
         lie_after: 3,
         poll_ms: 20_000,
         block_ms: 0,
+        class: Class::Fast,
+        encrypted: false,
         batch_ms: 100,
         batch_records: 1024,
         session_ms: 3_600_000,
@@ -121,6 +127,34 @@ impl Provider {
                 Some(mut task) => (&mut task.0).await.map_err(|_| TransportError::Aborted),
             }
         }
+    }
+
+    /// Accepts a WebSocket; `None` while nothing runs. It ends when the provider is killed.
+    pub fn connect(&mut self) -> Option<Peer> {
+        let running = self.running.as_mut()?;
+        let site = Arc::clone(&running.site);
+        let (sent, mut messages) = unbounded_channel::<Vec<u8>>();
+        let (answers, received) = unbounded_channel();
+        let task = tokio::spawn(async move {
+            let mut connection = Connection::new(&site.exchange);
+            loop {
+                let frames = tokio::select! {
+                    message = messages.recv() => {
+                        let Some(message) = message else { return };
+                        let frame = ClientFrame::from_bytes(&message).expect("we send canonical frames");
+                        connection.receive(frame).await
+                    }
+                    frames = connection.ready() => frames,
+                };
+                let frames = frames.expect("the provider's store works");
+                if frames.is_empty() || frames.into_iter().any(|frame| answers.send(frame).is_err()) {
+                    return;
+                }
+            }
+        });
+        running.requests.retain(|request| !request.is_finished());
+        running.requests.push(task.abort_handle());
+        Some(Peer { sent, received })
     }
 
     /// A chain read.

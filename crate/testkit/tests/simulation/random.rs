@@ -8,6 +8,11 @@ impl Random {
         Self(seed)
     }
 
+    /// Another generator, whose use changes nothing here.
+    pub fn fork(&mut self) -> Self {
+        Self(self.next())
+    }
+
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

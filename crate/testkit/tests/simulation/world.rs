@@ -6,7 +6,7 @@
 //! ```
 //! The loop is that of the browser's driver: one input, then every output, then sleep until the engine says when.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,90 +15,33 @@ use std::time::Duration;
 
 use ed25519_dalek::{Signer, SigningKey};
 use remuda_client::{
-    Append, AppendId, AppendOutcome, ChainReadError, Engine, EngineConfig, Event, Output, SubscriptionSpec,
+    Append, ChainReadError, CommandId, CommandOutcome, Engine, EngineConfig, Event, Output, SubscriptionSpec,
 };
 use remuda_dev_provider::settings::Settings;
 use remuda_dev_provider::time::Clock;
 use remuda_position::memory::MemoryStore;
-use remuda_position::{
-    commit, Admission, AdmissionBudget, Committed, PositionKey, Store, StoreError, StoredItem, StoredItemBody,
-    StoredPosition, StoredRow, StreamPoint,
-};
-use remuda_session::{CreditTarget, PostId, Slot, TransportError};
+use remuda_position::{commit, Admission, AdmissionBudget, Committed, PositionKey, Store, StoreError};
+use remuda_session::{CreditTarget, PostId, Slot, SocketId, TransportError, Transports};
 use remuda_wire::context::FinalizedView;
 use remuda_wire::preimage::keccak256;
-use remuda_wire::record::FastRecordId;
-use remuda_wire::scope::LaneScope;
-use remuda_wire::{Bytes, Bytes32, Canonical, Signature};
+use remuda_wire::request::RequestBody;
+use remuda_wire::{Bytes, Bytes32, Signature};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 use tokio::time::Instant;
 
 use crate::provider::Provider;
 use crate::random::Random;
+use crate::sockets::{Socket, SocketEvent};
+use crate::weather::Weather;
 
 /// When the simulation begins, in milliseconds since 1970.
 const BEGIN_MS: u64 = 1_800_000_000_000;
 /// How often an engine may ask to be woken without time or anything else going on.
 const MAX_IDLE_WAKES: u32 = 3;
 
-/// How the link and the disk behave. Chances are of a thousand.
-#[derive(Clone, Copy, Debug)]
-pub struct Weather {
-    /// Latencies are from 1 to this.
-    pub latency_ms: u64,
-    /// The request does not reach the provider.
-    pub lose_request: u64,
-    /// The provider acted, and its answer is lost.
-    pub lose_answer: u64,
-    /// No answer ever comes.
-    pub hang: u64,
-    /// A chain read fails.
-    pub lose_read: u64,
-    /// A pinned chain read is gone.
-    pub gone: u64,
-    /// A commit is aborted.
-    pub abort: u64,
-    /// A commit is reported as aborted that was kept.
-    pub ambiguous: u64,
-    /// A position cannot be read.
-    pub unreadable: u64,
-    /// Chain reads take this much longer.
-    pub slow_read_ms: u64,
-    /// Commits take this much longer.
-    pub slow_disk_ms: u64,
-}
-
-impl Weather {
-    pub const FAIR: Self = Self {
-        latency_ms: 20,
-        lose_request: 0,
-        lose_answer: 0,
-        hang: 0,
-        lose_read: 0,
-        gone: 0,
-        abort: 0,
-        ambiguous: 0,
-        unreadable: 0,
-        slow_read_ms: 0,
-        slow_disk_ms: 0,
-    };
-    pub const FOUL: Self = Self {
-        latency_ms: 200,
-        lose_request: 40,
-        lose_answer: 60,
-        hang: 10,
-        lose_read: 150,
-        gone: 100,
-        abort: 60,
-        ambiguous: 60,
-        unreadable: 100,
-        slow_read_ms: 0,
-        slow_disk_ms: 0,
-    };
-}
-
 enum Input {
     Body { slot: Slot, post: PostId, answer: Result<Vec<u8>, TransportError> },
+    Socket { socket: SocketId, event: SocketEvent },
     Signed { slot: Slot, digest: Bytes32 },
     Chain { view: Option<FinalizedView>, answer: Result<Vec<u8>, ChainReadError> },
     Load(PositionKey),
@@ -118,19 +61,21 @@ pub struct Client {
     pub engine: Engine,
     pub events: Vec<(u64, Event)>,
     /// How each append was settled.
-    pub settled: BTreeMap<u64, Vec<AppendOutcome>>,
+    pub settled: BTreeMap<u64, Vec<CommandOutcome>>,
     /// What it submitted in this life.
-    submitted: Vec<u64>,
+    pub submitted: Vec<u64>,
     specs: Vec<SubscriptionSpec>,
     life: u64,
     exchanges: HashMap<(Slot, PostId), tokio::task::AbortHandle>,
-    /// Bodies that wait to be read until this time.
+    sockets: HashMap<SocketId, Socket>,
+    /// What arrives waits to be read until this time.
     pub frozen_until_ms: u64,
+    lying: VecDeque<Input>,
     last_wake_ms: u64,
     idle_wakes: u32,
     /// Outstanding commits, of which an honest engine has one.
     commits: u32,
-    /// Exchanges that it began.
+    /// Frames that it sent.
     pub posts: u64,
     /// Bytes of the bodies that it was given.
     pub received: usize,
@@ -150,6 +95,8 @@ pub struct World {
     pub crash_at: Option<CrashAt>,
     pub storage_steps: u64,
     pub credit: CreditTarget,
+    /// What every client is offered.
+    pub transports: Transports,
     /// Changes the body of an answer.
     pub bend: Option<fn(&mut Vec<u8>)>,
     began: Instant,
@@ -183,6 +130,7 @@ impl World {
             crash_at: None,
             storage_steps: 0,
             credit: CreditTarget { records: 256, bytes: 1 << 20 },
+            transports: Transports::LongPoll,
             bend: None,
             began,
             seed,
@@ -208,7 +156,9 @@ impl World {
             specs,
             life: 0,
             exchanges: HashMap::new(),
+            sockets: HashMap::new(),
             frozen_until_ms: 0,
+            lying: VecDeque::new(),
             last_wake_ms: 0,
             idle_wakes: 0,
             commits: 0,
@@ -230,6 +180,8 @@ impl World {
             fence,
             budget: AdmissionBudget::default(),
             credit: self.credit,
+            encrypted: false,
+            transports: Some(self.transports),
         };
         Engine::new(config).expect("a grant for this stream")
     }
@@ -253,6 +205,8 @@ impl World {
         let engine = self.engine();
         let tab = &mut self.clients[client];
         tab.exchanges.drain().for_each(|(_, exchange)| exchange.abort());
+        tab.sockets.clear();
+        tab.lying.clear();
         // What dies with its tab is settled for nobody.
         tab.submitted.clear();
         tab.life += 1;
@@ -287,8 +241,11 @@ impl World {
             expires_at_ms: 0,
             payload: Bytes::new(format!("record {number}").into_bytes()).expect("short"),
         };
+        let request = append.into_request(self.provider.stream_id());
         self.clients[client].submitted.push(number);
-        self.with_engine(client, |engine, now_ms| engine.append(AppendId(number), append, now_ms));
+        self.with_engine(client, |engine, now_ms| {
+            engine.command(CommandId(number), RequestBody::Append(request), now_ms)
+        });
         number
     }
 
@@ -350,7 +307,8 @@ impl World {
 
     fn wake_at(&self, client: usize) -> Option<u64> {
         let client = &self.clients[client];
-        client.engine.wake_at().map(|at_ms| at_ms.max(client.frozen_until_ms))
+        let thaws = (!client.lying.is_empty()).then_some(client.frozen_until_ms);
+        thaws.or_else(|| client.engine.wake_at().map(|at_ms| at_ms.max(client.frozen_until_ms)))
     }
 
     fn wake(&mut self) {
@@ -358,6 +316,10 @@ impl World {
         for client in 0..self.clients.len() {
             if self.wake_at(client).is_none_or(|at_ms| at_ms > now_ms) {
                 continue;
+            }
+            // What has arrived meanwhile comes before the clock.
+            while let Some(input) = self.clients[client].lying.pop_front() {
+                self.give(client, input);
             }
             let tab = &mut self.clients[client];
             tab.idle_wakes = if tab.last_wake_ms == now_ms { tab.idle_wakes + 1 } else { 0 };
@@ -376,11 +338,16 @@ impl World {
             // Of a process that is dead: even its transaction finds another owner.
             return;
         }
-        if tab.frozen_until_ms > now_ms {
-            let wait = Duration::from_millis(tab.frozen_until_ms - now_ms);
-            self.later_exactly(client, wait, input);
+        if tab.frozen_until_ms > now_ms || !tab.lying.is_empty() {
+            tab.lying.push_back(input);
             return;
         }
+        self.give(client, input);
+    }
+
+    fn give(&mut self, client: usize, input: Input) {
+        let now_ms = self.now_ms();
+        let tab = &mut self.clients[client];
         tab.idle_wakes = 0;
         let engine = &mut tab.engine;
         match input {
@@ -397,6 +364,20 @@ impl World {
                     Err(error) => engine.handle_transport_error(slot, post, error, now_ms),
                 }
             }
+            Input::Socket { socket, event } => match event {
+                SocketEvent::Opened => engine.handle_connected(socket, now_ms),
+                SocketEvent::Message(mut bytes) => {
+                    if let Some(bend) = self.bend {
+                        bend(&mut bytes);
+                    }
+                    tab.received += bytes.len();
+                    engine.handle_message(socket, &bytes, now_ms);
+                }
+                SocketEvent::Ended(error) => {
+                    tab.sockets.remove(&socket);
+                    engine.handle_disconnected(socket, error, now_ms);
+                }
+            },
             Input::Signed { slot, digest } => {
                 let signature = Signature(self.key.sign(&digest.0).to_bytes());
                 engine.handle_signature(slot, &digest, signature, now_ms);
@@ -463,6 +444,15 @@ impl World {
                         exchange.abort();
                     }
                 }
+                Output::Connect { socket } => self.connect(client, socket),
+                Output::Send { socket, message } => {
+                    let tab = &mut self.clients[client];
+                    tab.posts += 1;
+                    if let Some(socket) = tab.sockets.get(&socket) {
+                        socket.send(message);
+                    }
+                }
+                Output::Disconnect { socket } => drop(self.clients[client].sockets.remove(&socket)),
                 Output::Sign { slot, digest } => self.later(client, Input::Signed { slot, digest }),
                 Output::ReadChain { view } => {
                     let answer = if self.random.chance(self.weather.lose_read) {
@@ -483,7 +473,7 @@ impl World {
                     self.later_exactly(client, wait, Input::Apply(Box::new(admission)));
                 }
                 Output::Event(event) => {
-                    if let Event::Appended { id, outcome } = &event {
+                    if let Event::Settled { id, outcome } = &event {
                         self.clients[client].settled.entry(id.0).or_default().push(outcome.clone());
                     }
                     self.clients[client].events.push((now_ms, event));
@@ -520,6 +510,14 @@ impl World {
         self.clients[client].exchanges.insert((slot, post), task.abort_handle());
     }
 
+    fn connect(&mut self, client: usize, socket: SocketId) {
+        let (sender, life) = (self.sender.clone(), self.clients[client].life);
+        let tell = move |event| drop(sender.send(Arrived { client, life, input: Input::Socket { socket, event } }));
+        let random = self.random.fork();
+        let open = Socket::open(&mut self.provider, self.weather, random, tell);
+        self.clients[client].sockets.insert(socket, open);
+    }
+
     fn latency(&mut self) -> Duration {
         Duration::from_millis(1 + self.random.below(self.weather.latency_ms))
     }
@@ -536,95 +534,6 @@ impl World {
             drop(sender.send(Arrived { client, life, input }));
         });
     }
-
-    /// Whether every append of `client` is settled and every subscription has everything that is durable.
-    pub fn caught_up(&self, client: usize) -> bool {
-        let tab = &self.clients[client];
-        if tab.submitted.iter().any(|number| !tab.settled.contains_key(number)) {
-            return false;
-        }
-        let head = self.provider.head();
-        self.clients[client].engine.subscriptions().values().all(|it| it.boundary().point() == Some(head))
-    }
-
-    /// The failures that `client` was told, with their codes.
-    pub fn failures(&self, client: usize) -> Vec<String> {
-        let failure = |event: &Event| match event {
-            Event::Failure { failure, .. } => Some(failure.code.clone()),
-            _ => None,
-        };
-        self.clients[client].events.iter().filter_map(|(_, event)| failure(event)).collect()
-    }
-
-    /// The items of a position, in order, after checking that they are numbered without a gap.
-    pub fn items(&self, key: PositionKey) -> Vec<StoredItem> {
-        let rows = now(self.store.rows_after(key, 0, usize::MAX)).expect("a store in memory");
-        let mut items = Vec::new();
-        for row in rows {
-            for (number, item) in StoredRow::from_bytes(&row).expect("canonical").numbered() {
-                assert_eq!(number, u64::try_from(items.len()).expect("few") + 1, "items are numbered from 1 on");
-                items.push(item);
-            }
-        }
-        items
-    }
-
-    pub fn position(&self, key: PositionKey) -> Option<StoredPosition> {
-        now(self.store.load(key)).expect("a store in memory")
-    }
-
-    /// Nothing is lost, nothing is repeated, the position is where its rows are: the rows of `key` are the durable records
-    /// of `scope`, in order, from the first on; transitions stand between their lineages, each once.
-    pub fn check(&self, key: PositionKey, scope: &LaneScope) {
-        let items = self.items(key);
-        let position = self.position(key).expect("a position");
-        assert_eq!(position.last_item, u64::try_from(items.len()).expect("few"), "the position names its last item");
-        let expected = self.provider.durable(scope);
-        let mut records = Vec::new();
-        let mut epoch = None;
-        for item in &items {
-            match &item.body {
-                StoredItemBody::Record(record) => {
-                    let id = record.record_id;
-                    assert_eq!(
-                        *epoch.get_or_insert(id.broker_epoch),
-                        id.broker_epoch,
-                        "a lineage begins by its transition"
-                    );
-                    records.push((id, record.header.clone(), record.payload.clone()));
-                }
-                StoredItemBody::Transition(stored) => {
-                    let transition = &stored.transition;
-                    let previous = transition.previous_lineage.map(|lineage| lineage.broker_epoch);
-                    assert!(epoch.is_none() || epoch == previous, "transitions follow each other");
-                    epoch = Some(transition.replacement_broker_epoch);
-                }
-            }
-        }
-        let ids =
-            |records: Vec<FastRecordId>| records.iter().map(|id| (id.broker_epoch, id.sequence)).collect::<Vec<_>>();
-        let ours = ids(records.iter().map(|(id, ..)| *id).collect());
-        let theirs = ids(expected.iter().map(|(id, _)| *id).collect());
-        assert_eq!(ours, theirs, "exactly the durable records, once, in order");
-        for ((_, header, payload), (_, record)) in records.iter().zip(&expected) {
-            assert_eq!((header, payload), (&record.header, &record.payload));
-        }
-        let end = position.checkpoint.expect("a checkpoint");
-        let point = position.adopted.map(StreamPoint::from).unwrap_or_else(|| StreamPoint::from(end));
-        if let Some((id, ..)) = records.last() {
-            let last = StreamPoint { broker_epoch: id.broker_epoch, next_sequence: id.sequence + 1 };
-            assert!(last <= point, "the position is never behind its rows");
-        }
-    }
-
-    /// Every append of a tab that lives was settled once; of one that died at most once.
-    pub fn check_appends(&self, client: usize) {
-        let tab = &self.clients[client];
-        assert!(tab.settled.values().all(|outcomes| outcomes.len() == 1), "settled once: {:?}", tab.settled);
-        for number in &tab.submitted {
-            assert!(tab.settled.contains_key(number), "append {number} was never settled");
-        }
-    }
 }
 
 fn now_since(began: Instant) -> u64 {
@@ -632,7 +541,7 @@ fn now_since(began: Instant) -> u64 {
 }
 
 /// A store in memory never waits: one poll is the whole future.
-fn now<T>(future: impl Future<Output = T>) -> T {
+pub fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
         Poll::Pending => panic!("a store in memory has nothing to wait for"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use js_sys::{Array, Function};
-use remuda_client::{Append, AppendId, EngineConfig, Event, Failure};
+use remuda_client::{Append, CommandId, EngineConfig, Event, Failure, Keyring};
 use remuda_position::memory::MemoryStore;
 use remuda_position::{AdmissionBudget, Boundary, PositionKey, Store, StoredRow};
 use remuda_session::CreditTarget;
@@ -17,12 +17,15 @@ use remuda_web::store::AnyStore;
 use remuda_web::IdbStore;
 use remuda_wire::context::SigningContext;
 use remuda_wire::grant::StreamGrant;
-use remuda_wire::{Bytes, Bytes32, Canonical};
+use remuda_wire::request::{AppendRequest, CloseLaneRequest, CreateLaneRequest, ListLanesRequest, RequestBody};
+use remuda_wire::{Bytes, Bytes24, Bytes32, Canonical};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::JsValue;
 
 use crate::object::Builder;
-use crate::options::{bytes, digest, flag, function, member, object, optional_text, subscription_spec, text};
+use crate::options::{
+    bytes, data_key, digest, flag, function, keyring, member, object, optional_text, subscription_spec, text, texts,
+};
 use crate::signer::JsSigner;
 use crate::thrown::{bad_argument, store_error, thrown};
 use crate::to_js;
@@ -37,11 +40,14 @@ struct Inner {
     grant: StreamGrant,
     addresses: Addresses,
     signer: Rc<JsSigner>,
+    /// The data keys, of a stream that the application expects to be encrypted.
+    keyring: Option<RefCell<Keyring>>,
     on_event: Function,
     commands: Commands,
     inputs: RefCell<Option<Inputs>>,
-    appends: RefCell<BTreeMap<AppendId, (Function, Function)>>,
-    next_append: Cell<u64>,
+    /// The promises of commands that are not settled.
+    pending: RefCell<BTreeMap<CommandId, (Function, Function)>>,
+    next_command: Cell<u64>,
 }
 
 /// One stream of one provider, with its database. Methods take `&self`, so that calls may overlap.
@@ -60,8 +66,8 @@ impl Client {
         let stream_id = digest(&text(&options, "streamId")?, "streamId")?;
         let grant: StreamGrant = object(&bytes(&options, "grant")?)?;
         let plain = if flag(&options, "allowLoopback") { PlainLoopback::Allow } else { PlainLoopback::Refuse };
-        let addresses =
-            Addresses { node: text(&options, "node")?, endpoint: optional_text(&options, "endpoint")?, plain };
+        let addresses = Addresses::new(text(&options, "node")?, texts(&options, "endpoints")?, plain)
+            .map_err(|refused| bad_argument(&refused.to_string()))?;
         let store = match text(&options, "storage")?.as_str() {
             "durable" => {
                 AnyStore::Idb(IdbStore::open(&text(&options, "database")?).await.map_err(|error| store_error(&error))?)
@@ -77,11 +83,12 @@ impl Client {
             grant,
             addresses,
             signer: Rc::new(JsSigner(function(&options, "sign")?)),
+            keyring: keyring(&member(&options, "dataKeys"))?.map(RefCell::new),
             on_event: function(&options, "onEvent")?,
             commands,
             inputs: RefCell::new(Some(inputs)),
-            appends: RefCell::default(),
-            next_append: Cell::new(0),
+            pending: RefCell::default(),
+            next_command: Cell::new(0),
         })))
     }
 
@@ -100,13 +107,15 @@ impl Client {
             inner.commands.clone(),
             inputs,
         );
-        let configure = |fence| EngineConfig {
+        let configure = |fence, transports| EngineConfig {
             context: inner.context.clone(),
             stream_id: inner.stream_id,
             grant: inner.grant.clone(),
             fence,
             budget: AdmissionBudget::default(),
             credit: CREDIT,
+            encrypted: inner.keyring.is_some(),
+            transports,
         };
         let ran = driver.run(configure, |engine, event| inner.observe(engine, event)).await;
         ran.map_err(|error| thrown(&Failure::from(error)))
@@ -141,10 +150,11 @@ impl Client {
         let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
         let rows = self.0.store.rows_after(key, after_item, max_bytes).await.map_err(|error| store_error(&error))?;
         let items = Array::new();
+        let keyring = self.0.keyring.as_ref().map(RefCell::borrow);
         for row in rows {
             let row = StoredRow::from_bytes(&row).map_err(|_| store_error(&remuda_position::StoreError::Corrupt))?;
             for (number, item) in row.numbered().filter(|(number, _)| *number > after_item) {
-                items.push(&to_js::item(number, &item));
+                items.push(&to_js::item(number, &item, keyring.as_deref()));
             }
         }
         Ok(items)
@@ -163,7 +173,7 @@ impl Client {
     /// Appends a record; resolves when the provider took it, provisionally.
     ///
     /// # Errors
-    /// Throws `misuse/argument`; a `provider/…`; `append/outcome-unknown`.
+    /// Throws `misuse/argument`; an `encryption/…`; a `provider/…`; `command/outcome-unknown`.
     pub async fn append(&self, record: JsValue) -> Result<JsValue, JsValue> {
         let append = Append {
             lane_id: digest(&text(&record, "lane")?, "lane")?,
@@ -180,13 +190,57 @@ impl Client {
             },
             payload: Bytes::new(bytes(&record, "payload")?).map_err(|error| bad_argument(&error.to_string()))?,
         };
-        let id = AppendId(self.0.next_append.get());
-        self.0.next_append.set(id.0 + 1);
-        let settled = js_sys::Promise::new(&mut |resolve, reject| {
-            self.0.appends.borrow_mut().insert(id, (resolve, reject));
-        });
-        self.0.commands.send(Command::Append(id, append));
-        wasm_bindgen_futures::JsFuture::from(settled).await
+        self.0.ask(RequestBody::Append(self.0.seal(append.into_request(self.0.stream_id))?)).await
+    }
+
+    /// Creates a lane. Its id derives from `laneNonce`, random when absent: the same nonce is the same lane.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`; a `provider/…`; `command/outcome-unknown`.
+    #[wasm_bindgen(js_name = createLane)]
+    pub async fn create_lane(&self, lane: JsValue) -> Result<JsValue, JsValue> {
+        let lane_nonce = match optional_text(&lane, "laneNonce")? {
+            Some(nonce) => digest(&nonce, "laneNonce")?,
+            None => Bytes32(random_bytes().map_err(|_| bad_argument("without randomness a `laneNonce` is needed"))?),
+        };
+        let metadata_hash = match optional_text(&lane, "metadataHash")? {
+            Some(hash) => digest(&hash, "metadataHash")?,
+            None => Bytes32::ZERO,
+        };
+        let request = CreateLaneRequest { stream_id: self.0.stream_id, lane_nonce, metadata_hash };
+        self.0.ask(RequestBody::CreateLane(request)).await
+    }
+
+    /// Closes a lane for good.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`; a `provider/…`; `command/outcome-unknown`.
+    #[wasm_bindgen(js_name = closeLane)]
+    pub async fn close_lane(&self, lane: String) -> Result<JsValue, JsValue> {
+        let lane_id = digest(&lane, "lane")?;
+        self.0.ask(RequestBody::CloseLane(CloseLaneRequest { stream_id: self.0.stream_id, lane_id })).await
+    }
+
+    /// One page of lanes above `after`, at most `limit`.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`; a `provider/…`; `command/outcome-unknown`.
+    #[wasm_bindgen(js_name = listLanes)]
+    pub async fn list_lanes(&self, after: Option<String>, limit: u32) -> Result<JsValue, JsValue> {
+        let after_lane_id = after.map(|after| digest(&after, "after")).transpose()?;
+        let request = ListLanesRequest { stream_id: self.0.stream_id, after_lane_id, limit };
+        self.0.ask(RequestBody::ListLanes(request)).await
+    }
+
+    /// Keeps the data key of a generation: records of it that are stored already can be read from now on.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument` for a key of another length, or of a stream that is not expected to be encrypted.
+    #[wasm_bindgen(js_name = addDataKey)]
+    pub fn add_data_key(&self, generation: u64, key: &[u8]) -> Result<(), JsValue> {
+        let keyring = self.0.keyring.as_ref().ok_or_else(|| bad_argument("`dataKeys` was not given on opening"))?;
+        keyring.borrow_mut().insert(generation, data_key(key)?);
+        Ok(())
     }
 
     /// The browser's word on the network: `true` tries again at once.
@@ -203,15 +257,33 @@ impl Client {
 }
 
 impl Inner {
+    /// Seals where the stream is encrypted.
+    fn seal(&self, request: AppendRequest) -> Result<AppendRequest, JsValue> {
+        let Some(keyring) = &self.keyring else { return Ok(request) };
+        let nonce = random_bytes().map_err(|_| bad_argument("without randomness nothing is sealed"))?;
+        keyring.borrow().seal(request, Bytes24(nonce)).map_err(|failure| thrown(&failure))
+    }
+
+    /// Asks the provider for one thing, and waits until that is settled.
+    async fn ask(&self, request: RequestBody) -> Result<JsValue, JsValue> {
+        let id = CommandId(self.next_command.get());
+        self.next_command.set(id.0 + 1);
+        let settled = js_sys::Promise::new(&mut |resolve, reject| {
+            self.pending.borrow_mut().insert(id, (resolve, reject));
+        });
+        self.commands.send(Command::Request(id, Box::new(request)));
+        wasm_bindgen_futures::JsFuture::from(settled).await
+    }
+
     fn observe(&self, engine: &remuda_client::Engine, event: &Event) {
         match event {
             Event::StatusChanged => {
                 let status = to_js::status(engine, self.store.health());
                 self.tell(&Builder::new().with("type", "status").with_value("status", &status).build());
             }
-            Event::Appended { id, outcome } => {
-                if let Some((resolve, reject)) = self.appends.borrow_mut().remove(id) {
-                    let settled = match to_js::append_outcome(outcome) {
+            Event::Settled { id, outcome } => {
+                if let Some((resolve, reject)) = self.pending.borrow_mut().remove(id) {
+                    let settled = match to_js::command_outcome(outcome) {
                         Ok(result) => resolve.call1(&JsValue::UNDEFINED, &result),
                         Err(error) => reject.call1(&JsValue::UNDEFINED, &error),
                     };
@@ -219,7 +291,9 @@ impl Inner {
                     drop(settled);
                 }
             }
-            Event::Batch { key, last_item, .. } | Event::Transition { key, last_item, .. } => {
+            Event::Batch { key, last_item, .. }
+            | Event::Segment { key, last_item, .. }
+            | Event::Transition { key, last_item, .. } => {
                 let wake = Builder::new().with("type", "committed").with("key", &key.0).with("lastItem", last_item);
                 self.tell(&wake.build());
             }

@@ -1,7 +1,8 @@
 //! Reading what JavaScript passes in. Whatever is missing or of another kind is named.
 
 use js_sys::{Array, Function, Reflect, Uint8Array};
-use remuda_client::SubscriptionSpec;
+use remuda_client::{Keyring, SubscriptionSpec};
+use remuda_verify::key_derivation::SecretBytes;
 use remuda_wire::scope::{LaneScope, LaneSet};
 use remuda_wire::{Bytes32, Canonical};
 use wasm_bindgen::{JsCast, JsValue};
@@ -28,6 +29,13 @@ pub fn optional_text(options: &JsValue, name: &str) -> Result<Option<String>, Js
     }
 }
 
+/// A list of texts.
+pub fn texts(options: &JsValue, name: &str) -> Result<Vec<String>, JsValue> {
+    let wrong = || bad_argument(&format!("`{name}` is a list of strings"));
+    let list: Array = member(options, name).dyn_into().map_err(|_| wrong())?;
+    list.iter().map(|text| text.as_string().ok_or_else(wrong)).collect()
+}
+
 /// A bool member; absent is false.
 pub fn flag(options: &JsValue, name: &str) -> bool {
     member(options, name).as_bool().unwrap_or(false)
@@ -45,6 +53,25 @@ pub fn bytes(options: &JsValue, name: &str) -> Result<Vec<u8>, JsValue> {
     Ok(array.to_vec())
 }
 
+/// A data key, 32 bytes.
+pub fn data_key(key: &[u8]) -> Result<SecretBytes, JsValue> {
+    key.try_into().map(SecretBytes::new).map_err(|_| bad_argument("a data key has 32 bytes"))
+}
+
+/// `{ generation: bigint, key: Uint8Array }[]`; absent for a stream that is not encrypted.
+pub fn keyring(keys: &JsValue) -> Result<Option<Keyring>, JsValue> {
+    if keys.is_undefined() || keys.is_null() {
+        return Ok(None);
+    }
+    let wrong = || bad_argument("`dataKeys` is a list of { generation: bigint, key: Uint8Array }");
+    let mut keyring = Keyring::default();
+    for entry in keys.dyn_ref::<Array>().ok_or_else(wrong)?.iter() {
+        let generation = u64::try_from(member(&entry, "generation")).map_err(|_| wrong())?;
+        keyring.insert(generation, data_key(&bytes(&entry, "key")?)?);
+    }
+    Ok(Some(keyring))
+}
+
 /// A digest in hexadecimal.
 pub fn digest(hexadecimal: &str, name: &str) -> Result<Bytes32, JsValue> {
     let mut digest = Bytes32::ZERO;
@@ -58,14 +85,18 @@ pub fn object<T: Canonical>(bytes: &[u8]) -> Result<T, JsValue> {
     T::from_bytes(bytes).map_err(|error| thrown(&remuda_wire::Refusal::from(error).into()))
 }
 
-/// `{ lanes: string[] | "all", verification: "scoped-proofs" | "full-stream" }`.
+/// `{ lanes: string[] | "all", verification: "scoped-proofs" | "full-stream" | "receipts" }`.
 pub fn subscription_spec(spec: &JsValue) -> Result<SubscriptionSpec, JsValue> {
     let lanes = member(spec, "lanes");
     match (text(spec, "verification")?.as_str(), lanes.as_string().as_deref()) {
         ("full-stream", Some("all")) => Ok(SubscriptionSpec::FullStream),
         ("scoped-proofs", None) => SubscriptionSpec::scoped(lane_scope(&lanes)?)
             .map_err(|refused| thrown(&remuda_wire::Refusal::from(refused).into())),
-        _ => Err(bad_argument("`scoped-proofs` takes a list of lanes, `full-stream` takes \"all\"")),
+        ("receipts", Some("all")) => Ok(SubscriptionSpec::StandardReplay(LaneScope::Any)),
+        ("receipts", None) => Ok(SubscriptionSpec::StandardReplay(lane_scope(&lanes)?)),
+        _ => Err(bad_argument(
+            "`scoped-proofs` takes a list of lanes, `full-stream` takes \"all\", `receipts` takes either",
+        )),
     }
 }
 

@@ -1,23 +1,31 @@
 //! Items, boundaries, statuses and events as plain objects.
 
-use js_sys::Array;
-use remuda_client::{AppendOutcome, Connection, Engine, Event, Subscription, SubscriptionSpec, SubscriptionState};
-use remuda_position::{
-    Anchor, Boundary, ItemAssurance, PositionKey, StoredItem, StoredItemBody, StoredRecord, StoredTransition,
+use js_sys::{Array, Uint8Array};
+use remuda_client::{
+    CommandOutcome, Connection, Engine, Event, Failure, Keyring, OpenedPayload, Subscription, SubscriptionSpec,
+    SubscriptionState,
 };
-use remuda_wire::record::RecordId;
-use remuda_wire::response::AppendResult;
+use remuda_position::{
+    Anchor, Boundary, ItemAssurance, PositionKey, StoredItem, StoredItemBody, StoredRecord, StoredStandardRecord,
+    StoredTransition,
+};
+use remuda_session::Transport;
+use remuda_verify::response::AnsweredResult;
+use remuda_wire::lane::{LaneRecord, LaneStatus};
+use remuda_wire::record::{RecordHeader, RecordKind};
 use remuda_wire::transition::TransitionKind;
+use remuda_wire::Remedy;
 use wasm_bindgen::JsValue;
 
 use crate::object::{number, time_ms, Builder, ToJs};
-use crate::thrown::failure_object;
+use crate::thrown::{failure_object, thrown};
 
 const fn assurance_name(assurance: ItemAssurance) -> &'static str {
     match assurance {
         ItemAssurance::LaneSet => "lane-set",
         ItemAssurance::FullBatch => "full-batch",
         ItemAssurance::Transition => "transition",
+        ItemAssurance::Receipt => "receipt",
     }
 }
 
@@ -28,28 +36,60 @@ const fn kind_name(kind: TransitionKind) -> &'static str {
     }
 }
 
-/// One committed item with its local number.
-pub fn item(number: u64, item: &StoredItem) -> JsValue {
+/// One committed item with its local number. With a keyring its stream is encrypted, and payloads are opened.
+pub fn item(number: u64, item: &StoredItem, keyring: Option<&Keyring>) -> JsValue {
     let object = Builder::new().with("item", &number).with("assurance", assurance_name(item.assurance));
     match &item.body {
-        StoredItemBody::Record(record) => record_members(object, record),
+        StoredItemBody::Record(record) => record_members(object, record, keyring),
         StoredItemBody::Transition(transition) => transition_members(object, transition),
+        StoredItemBody::StandardRecord(record) => standard_record_members(object, record, keyring),
     }
     .build()
 }
 
-fn record_members(object: Builder, record: &StoredRecord) -> Builder {
-    let header = &record.header;
-    object
+fn record_members(object: Builder, record: &StoredRecord, keyring: Option<&Keyring>) -> Builder {
+    let object = object
         .with("kind", "record")
         .with("brokerEpoch", &record.record_id.broker_epoch)
         .with("sequence", &record.record_id.sequence)
-        .with("checkpoint", &record.checkpoint)
+        .with("checkpoint", &record.checkpoint);
+    payload_members(header_members(object, &record.header), &record.header, &record.payload, keyring)
+}
+
+fn standard_record_members(object: Builder, record: &StoredStandardRecord, keyring: Option<&Keyring>) -> Builder {
+    let object = object
+        .with("kind", "standard-record")
+        .with("sequence", &record.record_id.sequence)
+        .with("receipt", &record.receipt);
+    payload_members(header_members(object, &record.header), &record.header, &record.payload, keyring)
+}
+
+/// `payload` is null for as long as it cannot be read; `sealed` then says why.
+fn payload_members(object: Builder, header: &RecordHeader, payload: &[u8], keyring: Option<&Keyring>) -> Builder {
+    let (plaintext, sealed) = match keyring.map(|keyring| keyring.open(header, payload)) {
+        None | Some(OpenedPayload::Clear) => (Uint8Array::from(payload).into(), None),
+        Some(OpenedPayload::Opened(plaintext)) => (Uint8Array::from(plaintext.as_slice()).into(), None),
+        Some(OpenedPayload::Sealed) => (JsValue::NULL, Some("encryption/no-key")),
+        Some(OpenedPayload::Unreadable(error)) => (JsValue::NULL, Some(error.code())),
+    };
+    object.with_value("payload", &plaintext).with_value("sealed", &sealed.map_or(JsValue::NULL, JsValue::from_str))
+}
+
+fn header_members(object: Builder, header: &RecordHeader) -> Builder {
+    let kind = match header.kind {
+        RecordKind::Application => "application",
+        RecordKind::LaneCreated => "lane-created",
+        RecordKind::LaneClosed => "lane-closed",
+        RecordKind::KeyBatchHeader => "key-batch-header",
+        RecordKind::KeyEnvelope => "key-envelope",
+    };
+    object
+        .with("record", kind)
         .with("lane", &header.lane_id)
         .with("messageId", &header.client_message_id)
         .with("createdAtMs", &header.created_at_ms)
         .with("expiresAtMs", &header.expires_at_ms)
-        .with("payload", &*record.payload)
+        .with("encryptionGeneration", &header.encryption_generation)
 }
 
 fn transition_members(object: Builder, stored: &StoredTransition) -> Builder {
@@ -70,10 +110,12 @@ pub fn boundary(boundary: &Boundary) -> JsValue {
     let (Some(revision), Some(anchor)) = (boundary.revision(), boundary.anchor()) else { return JsValue::NULL };
     let anchor = match anchor {
         Anchor::Provider => "provider",
+        Anchor::Genesis => "genesis",
     };
+    let standard = boundary.receipt_chain_end().map(|end| end.last_sequence);
     Builder::new()
         .with("brokerEpoch", &boundary.broker_epoch())
-        .with("sequence", &boundary.checkpoint().map(|end| end.last_sequence))
+        .with("sequence", &boundary.checkpoint().map(|end| end.last_sequence).or(standard))
         .with("checkpoint", &boundary.checkpoint().map(|end| end.digest))
         .with("lastItem", &boundary.last_item())
         .with("revision", &revision)
@@ -84,6 +126,10 @@ pub fn boundary(boundary: &Boundary) -> JsValue {
 fn lanes(spec: &SubscriptionSpec) -> JsValue {
     match spec {
         SubscriptionSpec::FullStream => JsValue::from_str("all"),
+        SubscriptionSpec::StandardReplay(scope) => match scope.lanes() {
+            None => JsValue::from_str("all"),
+            Some(lanes) => lanes.iter().map(ToJs::to_js).collect::<Array>().into(),
+        },
         SubscriptionSpec::ScopedProofs(scope) => scope.lanes().iter().map(ToJs::to_js).collect::<Array>().into(),
     }
 }
@@ -99,6 +145,7 @@ fn subscription(key: PositionKey, subscription: &Subscription) -> JsValue {
     let verification = match subscription.spec() {
         SubscriptionSpec::ScopedProofs(_) => "scoped-proofs",
         SubscriptionSpec::FullStream => "full-stream",
+        SubscriptionSpec::StandardReplay(_) => "receipts",
     };
     let (records, batches) = subscription.verified();
     Builder::new()
@@ -120,17 +167,19 @@ fn subscription(key: PositionKey, subscription: &Subscription) -> JsValue {
 
 /// The whole status of an engine.
 pub fn status(engine: &Engine, storage: &str) -> JsValue {
-    let (connection, retry_at_ms) = match engine.connection() {
-        Connection::Idle => ("idle", None),
-        Connection::Connecting => ("connecting", None),
-        Connection::Open => ("open", None),
-        Connection::Waiting { retry_at_ms } => ("waiting", Some(*retry_at_ms)),
-        Connection::Closed => ("closed", None),
+    let (connection, retry_at_ms, transport) = match engine.connection() {
+        Connection::Idle => ("idle", None, None),
+        Connection::Connecting => ("connecting", None, None),
+        Connection::Open { transport: Transport::WebSocket } => ("open", None, Some("web-socket")),
+        Connection::Open { transport: Transport::LongPoll } => ("open", None, Some("long-poll")),
+        Connection::Waiting { retry_at_ms } => ("waiting", Some(*retry_at_ms), None),
+        Connection::Closed => ("closed", None, None),
     };
     let subscriptions: Array = engine.subscriptions().iter().map(|(key, one)| subscription(*key, one)).collect();
     Builder::new()
         .with("connection", connection)
         .with_value("retryAtMs", &retry_at_ms.map_or(JsValue::NULL, time_ms))
+        .with_value("transport", &transport.map_or(JsValue::NULL, JsValue::from_str))
         .with("storage", storage)
         .with_value("subscriptions", &subscriptions)
         .build()
@@ -139,7 +188,7 @@ pub fn status(engine: &Engine, storage: &str) -> JsValue {
 /// An engine's event as JavaScript gets it; `None` for those that are told another way.
 pub fn event(event: &Event) -> Option<JsValue> {
     let object = match event {
-        Event::StatusChanged | Event::Appended { .. } => return None,
+        Event::StatusChanged | Event::Settled { .. } => return None,
         Event::Batch { key, batch, last_item } => Builder::new()
             .with("type", "batch")
             .with("key", &key.0)
@@ -153,6 +202,14 @@ pub fn event(event: &Event) -> Option<JsValue> {
             .with("servedAtHeight", &batch.served_at_height)
             .with("committedAtMs", &batch.committed_at_ms)
             .with("assurance", assurance_name(batch.assurance.into()))
+            .with("lastItem", last_item),
+        Event::Segment { key, segment, last_item } => Builder::new()
+            .with("type", "receipts")
+            .with("key", &key.0)
+            .with("lastSequence", &segment.last_sequence)
+            .with("receipt", &segment.receipt)
+            .with_value("records", &number(segment.records))
+            .with("assurance", assurance_name(ItemAssurance::Receipt))
             .with("lastItem", last_item),
         Event::Transition { key, transition, discarded, last_item } => Builder::new()
             .with("type", "transition")
@@ -170,37 +227,54 @@ pub fn event(event: &Event) -> Option<JsValue> {
     Some(object.build())
 }
 
-/// What a provider answered to an append.
-pub fn append_result(result: &AppendResult) -> JsValue {
-    let epoch = match &result.record_id {
-        RecordId::Fast(id) => Some(id.broker_epoch),
-        RecordId::Standard(_) => None,
-    };
-    let watermark = result.durable_watermark.as_ref().map_or(JsValue::NULL, |watermark| {
-        Builder::new()
-            .with("brokerEpoch", &watermark.broker_epoch)
-            .with("lastDurableSequence", &watermark.last_durable_sequence)
-            .build()
-    });
-    Builder::new()
-        .with("brokerEpoch", &epoch)
-        .with("sequence", &result.record_id.sequence())
-        .with("durable", &result.append_receipt.is_some())
-        .with_value("watermark", &watermark)
-        .build()
-}
-
-/// How an append ended: its result, or the failure to throw.
-pub fn append_outcome(outcome: &AppendOutcome) -> Result<JsValue, JsValue> {
-    use crate::thrown::thrown;
+/// How a command ended: its result, or the failure to throw.
+pub fn command_outcome(outcome: &CommandOutcome) -> Result<JsValue, JsValue> {
     match outcome {
-        AppendOutcome::Accepted(result) => Ok(append_result(result)),
-        AppendOutcome::Refused(failure) => Err(thrown(failure)),
-        AppendOutcome::Unknown => Err(thrown(&remuda_client::Failure {
-            code: "append/outcome-unknown".into(),
-            remedy: remuda_wire::Remedy::Surface,
+        CommandOutcome::Accepted(answered) => Ok(answer(answered)),
+        CommandOutcome::Refused(failure) => Err(thrown(failure)),
+        CommandOutcome::Unknown => Err(thrown(&Failure {
+            code: "command/outcome-unknown".into(),
+            remedy: Remedy::Surface,
             rule: String::new(),
-            meaning: "the record was sent and not answered: it may or may not be in the stream".into(),
+            meaning: "the request was sent and not answered: it may or may not have been done".into(),
         })),
     }
+}
+
+fn answer(answered: &AnsweredResult) -> JsValue {
+    match answered {
+        AnsweredResult::Provisional { record_id, watermark } => Builder::new()
+            .with("brokerEpoch", &record_id.broker_epoch)
+            .with("sequence", &record_id.sequence)
+            .with("durable", &false)
+            .with_value(
+                "watermark",
+                &Builder::new()
+                    .with("brokerEpoch", &watermark.broker_epoch)
+                    .with("lastDurableSequence", &watermark.last_durable_sequence)
+                    .build(),
+            )
+            .build(),
+        AnsweredResult::Appended(receipt) => Builder::new()
+            .with_value("brokerEpoch", &JsValue::NULL)
+            .with("sequence", &receipt.record_id.sequence())
+            .with("durable", &true)
+            .with("receipt", &receipt.digest())
+            .build(),
+        AnsweredResult::Lane { lane, receipt } => lane_members(lane).with("receipt", &receipt.digest()).build(),
+        AnsweredResult::Lanes(page) => Builder::new()
+            .with_value("lanes", &page.lanes.iter().map(|lane| lane_members(lane).build()).collect::<Array>())
+            .with("nextAfter", &page.next_after_lane_id)
+            .build(),
+        // What else can be asked for is not asked for by this artefact.
+        _ => JsValue::NULL,
+    }
+}
+
+fn lane_members(lane: &LaneRecord) -> Builder {
+    let status = match lane.status {
+        LaneStatus::Active => "active",
+        LaneStatus::Closed => "closed",
+    };
+    Builder::new().with("lane", &lane.lane_id).with("metadataHash", &lane.metadata_hash).with("status", status)
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! wire <- verify <- position <- client <- web <- wasm
-//! wire <- session <- client          wire <- streaming <- position, session        watchtower, bps <- client
+//! wire <- session <- client          wire <- streaming <- position, session
+//! verify <- watchtower <- client     wire <- bps <- client
 //! ```
 //!
 //! The provider shares no machine with the client: it never names session, position or client, so that one
@@ -14,12 +15,12 @@ use super::invariants;
 use crate::workspace::{Package, Workspace};
 
 /// A crate, and those that it may name in what it ships. Names without `remuda-`.
-const MAY_NAME: [(&str, &[&str]); 16] = [
+const MAY_NAME: [(&str, &[&str]); 15] = [
     ("wire", &[]),
     ("streaming", &["wire"]),
-    ("watchtower", &[]),
-    ("bps", &[]),
     ("verify", &["wire"]),
+    ("watchtower", &["wire", "verify"]),
+    ("bps", &["wire"]),
     ("session", &["wire", "streaming"]),
     ("position", &["wire", "verify", "streaming"]),
     ("client", &["wire", "verify", "position", "session", "streaming", "watchtower", "bps"]),

@@ -2,6 +2,7 @@
 
 mod append;
 pub mod audit;
+mod bps;
 mod chain;
 mod common;
 pub mod decode;
@@ -20,6 +21,7 @@ mod signature;
 mod snapshot;
 mod streaming;
 mod tree;
+mod watchtower;
 
 use super::input::Input;
 use super::Answer;
@@ -61,6 +63,23 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("credit", session::credit),
     ("response", response::response),
     ("group_config", response::group_config),
+    ("watchtower_cbor", watchtower::cbor),
+    ("watchtower_signing_bytes", watchtower::signing_bytes),
+    ("watchtower_aad", watchtower::aad),
+    ("watchtower_verify", watchtower::verify),
+    ("watchtower_open", watchtower::open),
+    ("watchtower_filter", watchtower::filter),
+    ("watchtower_identity_bytes", watchtower::identity_bytes),
+    ("watchtower_wrapped_dek_aad", watchtower::wrapped_dek_aad),
+    ("watchtower_content_key", watchtower::content_key),
+    ("watchtower_unwrap", watchtower::unwrap),
+    ("bps_chunk_address", bps::chunk_address),
+    ("bps_soc", bps::soc),
+    ("bps_topic", bps::topic),
+    ("bps_broadcast", bps::broadcast),
+    ("bps_bridge_frame", bps::bridge_frame),
+    ("bps_offer", bps::offer),
+    ("bps_protobuf", bps::protobuf),
     ("streaming_topic", streaming::topic),
     ("streaming_request", streaming::request),
     ("streaming_frames", streaming::frames),

@@ -3,7 +3,7 @@
 use crate::backoff::Backoff;
 use crate::handshake::HandshakeConfig;
 
-/// The configuration of one [`super::LongPollSession`].
+/// The configuration of one session.
 #[derive(Clone, Debug)]
 pub struct SessionConfig {
     /// Chain, stream and grant.
@@ -17,10 +17,14 @@ pub struct SessionConfig {
     pub renew_before_expiry_ms: u64,
     /// How many requests may wait their turn.
     pub max_queued_requests: usize,
+    /// How many requests may await their answer at once. Over long-poll it is always one (§13.2).
+    pub max_requests_in_flight: usize,
+    /// A WebSocket that has subscriptions and brought nothing for this long is asked for a sign of life.
+    pub heartbeat_ms: u64,
 }
 
 impl SessionConfig {
-    /// The defaults: a minute per exchange, half a minute before expiry, 256 requests.
+    /// The defaults: a minute per exchange, half a minute before expiry, 256 requests, 32 at once, half a minute of silence.
     pub const fn new(handshake: HandshakeConfig) -> Self {
         Self {
             handshake,
@@ -28,6 +32,8 @@ impl SessionConfig {
             request_timeout_ms: 60_000,
             renew_before_expiry_ms: 30_000,
             max_queued_requests: 256,
+            max_requests_in_flight: 32,
+            heartbeat_ms: 30_000,
         }
     }
 }

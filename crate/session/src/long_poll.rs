@@ -21,30 +21,26 @@
 //! A lost body may have held frames that the provider will not send again, so a session with subscriptions does not
 //! outlive one: its subscriptions start again at a position that the caller knows to be durable.
 
-mod batch;
-mod config;
-mod output;
-
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use remuda_wire::frame::{ServerFrame, ServerFrameBatch, ServerMessage};
+use remuda_wire::frame::{ServerFrame, ServerFrameBatch};
 use remuda_wire::request::RequestBody;
 use remuda_wire::verdict::ProtocolViolation;
 use remuda_wire::{Bytes32, Refusal, Remedy, Signature};
 
-pub use config::SessionConfig;
-pub use output::{CloseCause, Output, PostId, RequestHandle, Slot};
-
+use crate::config::SessionConfig;
+use crate::conversation::{Conversation, Pending};
 use crate::entropy::Entropy;
-use crate::handshake::{AwaitChallenge, AwaitOpened, AwaitSignature, Open};
+use crate::handshake::{handshake_answer, AwaitChallenge, AwaitOpened, AwaitSignature, Open};
 use crate::misuse::ApiMisuse;
+use crate::output::{CloseCause, Output, PostId, RequestHandle, Slot};
 use crate::provider_error::ProviderError;
+use crate::queue::RequestQueue;
 use crate::request::UnsignedRequest;
 use crate::subscription::Subscriptions;
 use crate::transport_error::TransportError;
-use batch::{judge, Judged, Pending};
 
 /// An exchange that was posted, and when it is given up.
 #[derive(Clone, Copy, Debug)]
@@ -85,13 +81,11 @@ enum State {
 #[derive(Debug)]
 pub struct LongPollSession {
     config: SessionConfig,
-    slot: Slot,
     entropy: Entropy,
     state: State,
     subscriptions: Subscriptions,
-    queue: VecDeque<(RequestHandle, RequestBody)>,
+    queue: RequestQueue,
     outputs: VecDeque<Output>,
-    handles: u64,
     posts: u64,
     /// Failures since the last successful exchange.
     failures: u32,
@@ -101,14 +95,12 @@ impl LongPollSession {
     /// A machine that has not started.
     pub fn new(config: SessionConfig, slot: Slot) -> Self {
         Self {
+            queue: RequestQueue::new(slot, config.max_queued_requests),
             config,
-            slot,
             entropy: Entropy::new([0; 32]),
             state: State::Closed,
             subscriptions: Subscriptions::default(),
-            queue: VecDeque::new(),
             outputs: VecDeque::new(),
-            handles: 0,
             posts: 0,
             failures: 0,
         }
@@ -147,24 +139,8 @@ impl LongPollSession {
         if self.is_closed() {
             return Err(ApiMisuse::NotStarted);
         }
-        if self.queue.len() >= self.config.max_queued_requests {
-            return Err(ApiMisuse::QueueFull);
-        }
-        match &body {
-            RequestBody::OpenSubscription(open) if self.is_known(&open.subscription_id) => {
-                return Err(ApiMisuse::SubscriptionExists);
-            }
-            RequestBody::CloseSubscription(close) if !self.is_known(&close.subscription_id) => {
-                return Err(ApiMisuse::UnknownSubscription);
-            }
-            RequestBody::Credit(request) if !self.is_known(&request.credit.subscription_id) => {
-                return Err(ApiMisuse::UnknownSubscription);
-            }
-            _ => {}
-        }
-        self.handles = self.handles.saturating_add(1);
-        let handle = RequestHandle { slot: self.slot, number: self.handles };
-        self.queue.push_back((handle, body));
+        let (live, opening) = (&self.subscriptions, self.opening());
+        let handle = self.queue.push(body, |id| live.is_live(id) || opening == Some(*id))?;
         self.advance(now_ms);
         Ok(handle)
     }
@@ -292,6 +268,12 @@ impl LongPollSession {
         matches!(self.state, State::Closed)
     }
 
+    /// True when every request that was submitted is settled.
+    pub fn is_settled(&self) -> bool {
+        let exchanging = matches!(&self.state, State::Open(open) if !matches!(open.exchange, Exchange::Idle));
+        self.queue.is_empty() && !exchanging
+    }
+
     /// True when the session is open, nothing is in flight, nothing waits, and a request would be sent now.
     pub fn is_idle(&self, now_ms: u64) -> bool {
         match &self.state {
@@ -342,19 +324,14 @@ impl LongPollSession {
         }
     }
 
-    /// True for a subscription that is open, or that a request on its way or in the queue opens.
-    fn is_known(&self, subscription_id: &Bytes32) -> bool {
-        let opening = match &self.state {
+    /// The subscription that the request on its way opens.
+    fn opening(&self) -> Option<Bytes32> {
+        match &self.state {
             State::Open(OpenState {
                 exchange: Exchange::Signing(pending, _) | Exchange::InFlight(pending, _), ..
             }) => pending.opens(),
             _ => None,
-        };
-        let queued = self.queue.iter().any(|(_, body)| match body {
-            RequestBody::OpenSubscription(open) => open.subscription_id == *subscription_id,
-            _ => false,
-        });
-        self.subscriptions.is_live(subscription_id) || opening == Some(*subscription_id) || queued
+        }
     }
 
     fn begin(&mut self, now_ms: u64) {
@@ -386,7 +363,7 @@ impl LongPollSession {
     /// Takes the first request of the queue to its signature.
     fn send_next(&mut self, now_ms: u64) {
         let State::Open(state) = &mut self.state else { return };
-        let Some((handle, body)) = self.queue.pop_front() else { return };
+        let Some((handle, body)) = self.queue.pop() else { return };
         let request_id = self.entropy.request_id();
         match state.open.request(body, request_id) {
             Some(request) => {
@@ -500,18 +477,56 @@ impl LongPollSession {
             }
         }
         self.subscriptions = Subscriptions::default();
-        let (kept, dropped): (VecDeque<_>, VecDeque<_>) = core::mem::take(&mut self.queue)
-            .into_iter()
-            .partition(|(_, body)| retry_at_ms.is_some() && !is_of_session(body));
-        self.queue = kept;
-        self.outputs.extend(dropped.into_iter().map(|(handle, _)| Output::Unsent { handle }));
+        let dropped = self.queue.end_session(retry_at_ms.is_some());
+        self.outputs.extend(dropped.into_iter().map(|handle| Output::Unsent { handle }));
         self.outputs.push_back(Output::Closed { cause, retry_at_ms });
     }
 }
 
-/// True for a request that means something only in the session that it was submitted in.
-const fn is_of_session(body: &RequestBody) -> bool {
-    matches!(body, RequestBody::OpenSubscription(_) | RequestBody::CloseSubscription(_) | RequestBody::Credit(_))
+/// A body without fault: what the session becomes by it, and what is told of it.
+#[derive(Debug)]
+struct Judged {
+    subscriptions: Subscriptions,
+    outputs: Vec<Output>,
+    /// The request took effect, or was held to its poll timeout: the exchange was a success.
+    succeeded: bool,
+    /// An `OpenSubscription` was left without an answer: whether the provider opened it is unknown.
+    opening_unknown: bool,
+    /// An error that ends the session once the rest of the body is told.
+    session_error: Option<ProviderError>,
+}
+
+/// Judges the frames of the answer to `pending` whole. `subscriptions` is not touched: a fault anywhere applies nothing.
+///
+/// # Errors
+/// Those of [`Conversation::apply`]; the first failing frame decides.
+fn judge(pending: &Pending, subscriptions: &Subscriptions, frames: Vec<ServerFrame>) -> Result<Judged, Refusal> {
+    let is_timeout = frames.is_empty();
+    let mut conversation = Conversation {
+        pending: alloc::vec![*pending],
+        subscriptions: subscriptions.clone(),
+        outputs: Vec::with_capacity(frames.len()),
+        ..Conversation::default()
+    };
+    for frame in frames {
+        conversation.apply(frame.0)?;
+    }
+    let Conversation { pending: unanswered, subscriptions, mut outputs, succeeded, session_error } = conversation;
+    let handles = unanswered.iter().map(Pending::handle);
+    outputs.extend(handles.map(|handle| {
+        if is_timeout {
+            Output::PollTimeout { handle }
+        } else {
+            Output::Unanswered { handle }
+        }
+    }));
+    Ok(Judged {
+        subscriptions,
+        outputs,
+        succeeded: succeeded || is_timeout,
+        opening_unknown: unanswered.iter().any(|pending| pending.opens().is_some()),
+        session_error,
+    })
 }
 
 /// A body of the handshake: one frame, judged by `handle`, or the provider's error.
@@ -520,17 +535,11 @@ fn judge_handshake<T>(
     request_id: &Bytes32,
     handle: impl FnOnce(&ServerFrame) -> Result<T, Refusal>,
 ) -> Result<T, CloseCause> {
-    let violation = |violation: ProtocolViolation| CloseCause::Violation(violation.into());
     let mut frames = frames.into_iter();
     let first = frames.next().ok_or(CloseCause::OutcomeUnknown)?;
-    if let ServerMessage::Error(error) = first.0 {
-        let error = ProviderError::from(error);
-        let ours = error.request_id.is_none_or(|id| id == *request_id);
-        return Err(if ours { CloseCause::Provider(error) } else { violation(ProtocolViolation::RequestIdMismatch) });
-    }
-    let next = handle(&first).map_err(CloseCause::Violation)?;
+    let next = handshake_answer(first, request_id, handle)?;
     if frames.next().is_some() {
-        Err(violation(ProtocolViolation::UnexpectedFrame))
+        Err(CloseCause::Violation(ProtocolViolation::UnexpectedFrame.into()))
     } else {
         Ok(next)
     }

@@ -1,14 +1,14 @@
-//! One response body of an open session, judged whole: either every frame of it is legal, or none is applied.
+//! What an open session has asked and has open, and what each frame from the peer makes of it. The same on both transports.
 
 use alloc::vec::Vec;
 
-use remuda_wire::frame::{ServerFrame, ServerMessage};
+use remuda_wire::frame::ServerMessage;
 use remuda_wire::request::{RequestBody, RequestMethod};
 use remuda_wire::response::{Response, ResponseBody, SubscriptionState};
 use remuda_wire::verdict::{ProtocolViolation, VerifyError};
 use remuda_wire::{Bytes32, Refusal};
 
-use super::output::{Output, RequestHandle};
+use crate::output::{Output, RequestHandle};
 use crate::provider_error::ProviderError;
 use crate::request::UnsignedRequest;
 use crate::routed::{Routed, RoutedFrame};
@@ -25,7 +25,7 @@ enum Effect {
 
 /// A request whose answer is awaited.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pending {
+pub(crate) struct Pending {
     handle: RequestHandle,
     request_id: Bytes32,
     method: RequestMethod,
@@ -33,7 +33,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    pub(super) fn new(handle: RequestHandle, request: &UnsignedRequest) -> Self {
+    pub(crate) fn new(handle: RequestHandle, request: &UnsignedRequest) -> Self {
         let effect = match request.body() {
             RequestBody::OpenSubscription(body) => Effect::Open {
                 stream_id: body.stream_id,
@@ -49,12 +49,12 @@ impl Pending {
         Self { handle, request_id: request.request_id(), method: request.body().method(), effect }
     }
 
-    pub(super) const fn handle(&self) -> RequestHandle {
+    pub(crate) const fn handle(&self) -> RequestHandle {
         self.handle
     }
 
     /// The subscription that this request opens.
-    pub(super) const fn opens(&self) -> Option<Bytes32> {
+    pub(crate) const fn opens(&self) -> Option<Bytes32> {
         match self.effect {
             Effect::Open { subscription_id, .. } => Some(subscription_id),
             Effect::Close { .. } | Effect::Credit { .. } | Effect::Nothing => None,
@@ -62,65 +62,29 @@ impl Pending {
     }
 }
 
-/// A body without fault: what the session becomes by it, and what is told of it.
-#[derive(Debug)]
-pub(super) struct Judged {
-    pub(super) subscriptions: Subscriptions,
-    pub(super) outputs: Vec<Output>,
-    /// The request took effect, or was held to its poll timeout: the exchange was a success.
-    pub(super) succeeded: bool,
-    /// An `OpenSubscription` was left without an answer: whether the provider opened it is unknown.
-    pub(super) opening_unknown: bool,
-    /// An error that ends the session once the rest of the body is told.
-    pub(super) session_error: Option<ProviderError>,
-}
-
-/// Judges the frames of the answer to `pending`. `subscriptions` is not touched: a fault anywhere applies nothing.
+/// The requests of one session that await their answer, its live subscriptions, and what was told of both.
 ///
-/// # Errors
-/// The first failing frame decides. Of a response: `unexpected-frame`, `request-id-mismatch`, `response-method`,
-/// `verify/result-binding`. Of the others: `unknown-subscription`, `unexpected-frame`, `unexpected-checkpoint`,
-/// `unknown-group`, `credit-exceeded`.
-pub(super) fn judge(
-    pending: &Pending,
-    subscriptions: &Subscriptions,
-    frames: Vec<ServerFrame>,
-) -> Result<Judged, Refusal> {
-    let mut batch = Batch {
-        pending,
-        answered: false,
-        judged: Judged {
-            subscriptions: subscriptions.clone(),
-            outputs: Vec::with_capacity(frames.len()),
-            succeeded: frames.is_empty(),
-            opening_unknown: false,
-            session_error: None,
-        },
-    };
-    if frames.is_empty() {
-        batch.judged.opening_unknown = pending.opens().is_some();
-        batch.judged.outputs.push(Output::PollTimeout { handle: pending.handle });
-        return Ok(batch.judged);
-    }
-    for frame in frames {
-        batch.apply(frame.0)?;
-    }
-    if !batch.answered {
-        batch.judged.opening_unknown = pending.opens().is_some();
-        batch.judged.outputs.push(Output::Unanswered { handle: pending.handle });
-    }
-    Ok(batch.judged)
+/// A frame that is refused may have changed something already: a transport that applies several frames as one judges them
+/// on a copy.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Conversation {
+    pub(crate) pending: Vec<Pending>,
+    pub(crate) subscriptions: Subscriptions,
+    pub(crate) outputs: Vec<Output>,
+    /// A request took effect.
+    pub(crate) succeeded: bool,
+    /// An error that ends the session once everything that came with it is told.
+    pub(crate) session_error: Option<ProviderError>,
 }
 
-struct Batch<'a> {
-    pending: &'a Pending,
-    answered: bool,
-    judged: Judged,
-}
-
-impl Batch<'_> {
-    fn apply(&mut self, message: ServerMessage) -> Result<(), Refusal> {
-        let subscriptions = &mut self.judged.subscriptions;
+impl Conversation {
+    /// Applies one frame.
+    ///
+    /// # Errors
+    /// Of a response: `unexpected-frame`, `request-id-mismatch`, `response-method`, `verify/result-binding`. Of the others:
+    /// `unknown-subscription`, `unexpected-frame`, `unexpected-checkpoint`, `unknown-group`, `credit-exceeded`.
+    pub(crate) fn apply(&mut self, message: ServerMessage) -> Result<(), Refusal> {
+        let subscriptions = &mut self.subscriptions;
         let routed = match message {
             ServerMessage::SessionChallenge(_) | ServerMessage::SessionOpened(_) => {
                 return Err(ProtocolViolation::UnexpectedFrame.into());
@@ -146,29 +110,29 @@ impl Batch<'_> {
                 RoutedFrame::GroupState(Routed::new(update))
             }
         };
-        self.judged.outputs.push(Output::Frame(routed));
+        self.outputs.push(Output::Frame(routed));
         Ok(())
+    }
+
+    /// Takes the request that a response or an error names.
+    fn take(&mut self, request_id: &Bytes32) -> Result<Pending, ProtocolViolation> {
+        let place = self.pending.iter().position(|pending| pending.request_id == *request_id);
+        place.map(|place| self.pending.remove(place)).ok_or(ProtocolViolation::RequestIdMismatch)
     }
 
     fn response(&mut self, response: Response) -> Result<(), Refusal> {
-        if self.answered {
-            return Err(ProtocolViolation::UnexpectedFrame.into());
-        }
-        if response.request_id != self.pending.request_id {
-            return Err(ProtocolViolation::RequestIdMismatch.into());
-        }
-        if response.body.method() != self.pending.method {
+        let pending = self.take(&response.request_id)?;
+        if response.body.method() != pending.method {
             return Err(ProtocolViolation::ResponseMethod.into());
         }
-        self.take_effect(&response.body)?;
-        self.answered = true;
-        self.judged.succeeded = true;
-        self.judged.outputs.push(Output::Answer { handle: self.pending.handle, result: Ok(response.body) });
+        self.take_effect(pending.effect, &response.body)?;
+        self.succeeded = true;
+        self.outputs.push(Output::Answer { handle: pending.handle, result: Ok(response.body) });
         Ok(())
     }
 
-    fn take_effect(&mut self, body: &ResponseBody) -> Result<(), VerifyError> {
-        let subscriptions = &mut self.judged.subscriptions;
+    fn take_effect(&mut self, effect: Effect, body: &ResponseBody) -> Result<(), VerifyError> {
+        let subscriptions = &mut self.subscriptions;
         let names = |state: &SubscriptionState, stream_id, subscription_id| {
             let same = state.stream_id == stream_id && state.subscription_id == subscription_id;
             if same {
@@ -177,7 +141,7 @@ impl Batch<'_> {
                 Err(VerifyError::ResultBinding)
             }
         };
-        match (self.pending.effect, body) {
+        match (effect, body) {
             (Effect::Open { stream_id, subscription_id, kind }, ResponseBody::OpenSubscription(state)) => {
                 names(state, stream_id, subscription_id)?;
                 subscriptions.open(subscription_id, kind);
@@ -200,30 +164,19 @@ impl Batch<'_> {
     }
 
     fn error(&mut self, error: ProviderError) -> Result<(), Refusal> {
-        if error.request_id.is_some_and(|request_id| request_id != self.pending.request_id) {
-            return Err(ProtocolViolation::RequestIdMismatch.into());
-        }
-        let ended = error.subscription_id.filter(|id| self.judged.subscriptions.end(id));
-        let answers = error.request_id.is_some() && !self.answered;
-        if ended.is_none() && !answers {
-            match (error.request_id, error.subscription_id) {
-                // A second answer.
-                (Some(_), _) => return Err(ProtocolViolation::UnexpectedFrame.into()),
-                // A terminal error may be deferred past the end of its subscription (§13.2): it changes nothing then.
-                (None, Some(_)) => return Ok(()),
-                (None, None) => self.judged.session_error = Some(error),
-            }
-            return Ok(());
-        }
+        let answered = error.request_id.as_ref().map(|request_id| self.take(request_id)).transpose()?;
+        let ended = error.subscription_id.filter(|id| self.subscriptions.end(id));
         if let Some(subscription_id) = ended {
-            self.judged.outputs.push(Output::SubscriptionEnded { subscription_id, error: error.clone() });
+            self.outputs.push(Output::SubscriptionEnded { subscription_id, error: error.clone() });
         }
-        if answers {
-            self.answered = true;
+        if let Some(pending) = answered {
             if error.kind().invalidates_session() {
-                self.judged.session_error = Some(error.clone());
+                self.session_error = Some(error.clone());
             }
-            self.judged.outputs.push(Output::Answer { handle: self.pending.handle, result: Err(error) });
+            self.outputs.push(Output::Answer { handle: pending.handle, result: Err(error) });
+        } else if ended.is_none() && error.subscription_id.is_none() {
+            // One that names a subscription may be deferred past its end (§13.2), and changes nothing then.
+            self.session_error = Some(error);
         }
         Ok(())
     }

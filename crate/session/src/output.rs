@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use remuda_wire::request::RequestBody;
 use remuda_wire::response::ResponseBody;
 use remuda_wire::{Bytes32, Refusal, Remedy};
 
@@ -9,13 +10,57 @@ use crate::provider_error::ProviderError;
 use crate::routed::RoutedFrame;
 use crate::transport_error::TransportError;
 
-/// Which of a channel's two sessions: each admits one request at a time.
+/// Which session: a page has one over a WebSocket, or two over long-poll, each of which admits one request at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Slot {
     /// Appends and everything else that is answered at once.
     Command,
     /// Subscriptions, and the credit requests that poll them.
     Poll,
+    /// Everything, over a WebSocket.
+    Socket,
+}
+
+impl Slot {
+    /// The session of a channel over long-poll that a request belongs to: subscriptions and their credit are of the poll
+    /// session.
+    pub const fn of(body: &RequestBody) -> Self {
+        match body {
+            RequestBody::OpenSubscription(_) | RequestBody::CloseSubscription(_) | RequestBody::Credit(_) => Self::Poll,
+            RequestBody::Append(_)
+            | RequestBody::BeginKeyBatch(_)
+            | RequestBody::PutKeyBatchChunk(_)
+            | RequestBody::CommitKeyBatch(_)
+            | RequestBody::CreateLane(_)
+            | RequestBody::CloseLane(_)
+            | RequestBody::ListLanes(_)
+            | RequestBody::CreateGroup(_)
+            | RequestBody::UpdateGroup(_)
+            | RequestBody::DeleteGroup(_)
+            | RequestBody::Ack(_)
+            | RequestBody::Nack(_)
+            | RequestBody::Extend(_)
+            | RequestBody::Reject(_)
+            | RequestBody::Redrive(_) => Self::Command,
+        }
+    }
+
+    /// What its frames travel over.
+    pub const fn transport(self) -> Transport {
+        match self {
+            Self::Command | Self::Poll => Transport::LongPoll,
+            Self::Socket => Transport::WebSocket,
+        }
+    }
+}
+
+/// What frames travel over (§13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// The canonical one.
+    WebSocket,
+    /// The fallback.
+    LongPoll,
 }
 
 /// Names one submitted request until it is settled.
@@ -36,6 +81,10 @@ impl RequestHandle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PostId(pub(crate) u64);
 
+/// Names one WebSocket connection, so that what comes of one that was given up is told from what is awaited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SocketId(pub(crate) u64);
+
 /// One thing that the driver does or the caller learns, in order.
 ///
 /// Every submitted request is settled exactly once: by `Answer`, `PollTimeout`, `Unanswered` or `Unsent`.
@@ -53,6 +102,23 @@ pub enum Output {
     Abort {
         /// Which exchange.
         post: PostId,
+    },
+    /// Open a WebSocket to the endpoint; answer with `handle_connected`, or with `handle_disconnected` when it comes to nothing.
+    Connect {
+        /// Which connection.
+        socket: SocketId,
+    },
+    /// Send one binary message.
+    Send {
+        /// Over which connection.
+        socket: SocketId,
+        /// One canonical `CbqsClientFrameV1`.
+        message: Vec<u8>,
+    },
+    /// Close this connection, or give up opening it. Whatever still comes of it is ignored.
+    Disconnect {
+        /// Which connection.
+        socket: SocketId,
     },
     /// Sign this digest with the holder key; answer with `handle_signature` or `handle_signing_failed`.
     Sign {
@@ -119,6 +185,8 @@ pub enum CloseCause {
     Expired,
     /// A handshake frame or an `OpenSubscription` was answered by an empty batch: what the peer made of it is unknown.
     OutcomeUnknown,
+    /// The session goes on over the other transport.
+    TransportChanged,
     /// A held poll was given up so that another subscription can be opened at once.
     PollGivenUp,
     /// The holder key did not sign.
@@ -136,6 +204,7 @@ impl CloseCause {
             Self::Transport(error) => error.code(),
             Self::Expired => "session/expired",
             Self::OutcomeUnknown => "session/outcome-unknown",
+            Self::TransportChanged => "session/transport-changed",
             Self::PollGivenUp => "session/poll-given-up",
             Self::SigningFailed => "session/signing-failed",
             Self::Requested => "session/requested",
@@ -148,7 +217,7 @@ impl CloseCause {
             Self::Violation(refusal) => refusal.remedy(),
             Self::Provider(error) => error.remedy(),
             Self::Transport(error) => error.remedy(),
-            Self::Expired | Self::OutcomeUnknown | Self::PollGivenUp => Remedy::Retry,
+            Self::Expired | Self::OutcomeUnknown | Self::TransportChanged | Self::PollGivenUp => Remedy::Retry,
             Self::SigningFailed => Remedy::FixRequest,
             Self::Requested => Remedy::Surface,
         }

@@ -1,0 +1,152 @@
+//! Data keys by encryption generation (§9): sealing what is appended, opening what was verified.
+//!
+//! Rows hold ciphertext. A record is opened when it is read, so one that came before its key opens once the key is here,
+//! and taking a key away closes what it opened.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use remuda_verify::key_derivation::SecretBytes;
+use remuda_verify::open::{open_payload, seal_payload};
+use remuda_wire::record::{RecordHeader, RecordKind, RecordOrigin};
+use remuda_wire::request::AppendRequest;
+use remuda_wire::verdict::VerifyError;
+use remuda_wire::{Bytes, Bytes24, Remedy};
+
+use crate::failure::Failure;
+
+/// The data keys that a member holds. Erased when dropped.
+#[derive(Debug, Default)]
+pub struct Keyring {
+    keys: BTreeMap<u64, SecretBytes>,
+}
+
+/// What became of a payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenedPayload {
+    /// It was never sealed: a lane event, which the provider writes in the clear (§10).
+    Clear,
+    /// Its plaintext: sealed by somebody who holds the key of this generation.
+    Opened(Vec<u8>),
+    /// There is no key of its generation yet.
+    Sealed,
+    /// It does not open under the key of its generation.
+    Unreadable(VerifyError),
+}
+
+impl Keyring {
+    /// Keeps the key of a generation; another key of the same generation replaces it.
+    pub fn insert(&mut self, generation: u64, key: SecretBytes) {
+        self.keys.insert(generation, key);
+    }
+
+    /// Erases the key of a generation. True when there was one.
+    pub fn remove(&mut self, generation: u64) -> bool {
+        self.keys.remove(&generation).is_some()
+    }
+
+    /// The generations that can be opened, ascending.
+    pub fn generations(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        self.keys.keys().copied()
+    }
+
+    /// Seals the payload of a request under the newest key. `nonce` is fresh random bytes, used for nothing else.
+    ///
+    /// # Errors
+    /// `encryption/no-key` without any key; `encryption/payload-too-large` when the sealed payload is above the protocol's
+    /// limit.
+    pub fn seal(&self, request: AppendRequest, nonce: Bytes24) -> Result<AppendRequest, Failure> {
+        let (generation, key) = self.keys.last_key_value().ok_or_else(no_key)?;
+        let mut request = AppendRequest { encryption_generation: *generation, nonce, ..request };
+        let sealed = seal_payload(key, &request.header(), &request.payload).map_err(|_| too_large())?;
+        request.payload = Bytes::new(sealed).map_err(|_| too_large())?;
+        Ok(request)
+    }
+
+    /// Opens the payload of a verified record of an encrypted stream.
+    pub fn open(&self, header: &RecordHeader, payload: &[u8]) -> OpenedPayload {
+        if header.origin != RecordOrigin::Client || header.kind != RecordKind::Application {
+            return OpenedPayload::Clear;
+        }
+        match self.keys.get(&header.encryption_generation) {
+            None => OpenedPayload::Sealed,
+            Some(key) => match open_payload(key, header, payload) {
+                Ok(plaintext) => OpenedPayload::Opened(plaintext),
+                Err(error) => OpenedPayload::Unreadable(error),
+            },
+        }
+    }
+}
+
+fn no_key() -> Failure {
+    Failure {
+        code: "encryption/no-key".into(),
+        remedy: Remedy::Surface,
+        rule: "CIP-39 §9.1".into(),
+        meaning: "the stream is encrypted and this member holds no data key yet".into(),
+    }
+}
+
+fn too_large() -> Failure {
+    Failure {
+        code: "encryption/payload-too-large".into(),
+        remedy: Remedy::FixRequest,
+        rule: "CIP-39 §10".into(),
+        meaning: "sealed, the payload is larger than a record may be".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use remuda_wire::{bound, Bytes32};
+
+    fn request(payload: &[u8]) -> AppendRequest {
+        AppendRequest {
+            stream_id: Bytes32([1; 32]),
+            lane_id: Bytes32([2; 32]),
+            client_message_id: Bytes32([3; 32]),
+            client_created_at_ms: 4,
+            visible_after_ms: 0,
+            expires_at_ms: 5,
+            encryption_generation: 0,
+            nonce: Bytes24::ZERO,
+            payload: Bytes::new(payload.to_vec()).expect("short"),
+        }
+    }
+
+    #[test]
+    fn what_came_before_its_key_opens_once_the_key_is_here() {
+        let mut writer = Keyring::default();
+        assert_eq!(writer.seal(request(b"a"), Bytes24([9; 24])).unwrap_err().code, "encryption/no-key");
+        writer.insert(1, SecretBytes::new([1; 32]));
+        writer.insert(2, SecretBytes::new([2; 32]));
+        let sealed = writer.seal(request(b"plain"), Bytes24([9; 24])).expect("a key");
+        assert_eq!(sealed.encryption_generation, 2, "the newest");
+        let header = sealed.header();
+        let mut reader = Keyring::default();
+        assert_eq!(reader.open(&header, &sealed.payload), OpenedPayload::Sealed);
+        reader.insert(2, SecretBytes::new([1; 32]));
+        assert_eq!(reader.open(&header, &sealed.payload), OpenedPayload::Unreadable(VerifyError::Aead));
+        reader.insert(2, SecretBytes::new([2; 32]));
+        assert_eq!(reader.open(&header, &sealed.payload), OpenedPayload::Opened(b"plain".to_vec()));
+        let moved = RecordHeader { lane_id: Bytes32([7; 32]), ..header };
+        assert_eq!(reader.open(&moved, &sealed.payload), OpenedPayload::Unreadable(VerifyError::Aead));
+        assert!(reader.remove(2) && !reader.remove(2));
+    }
+
+    #[test]
+    fn lane_events_are_never_opened_and_the_limit_counts_the_tag() {
+        let mut keyring = Keyring::default();
+        keyring.insert(0, SecretBytes::new([1; 32]));
+        let header = RecordHeader {
+            origin: RecordOrigin::ProviderEvent,
+            kind: RecordKind::LaneCreated,
+            ..request(b"").header()
+        };
+        assert_eq!(keyring.open(&header, b"event"), OpenedPayload::Clear);
+        let full = request(&alloc::vec![0; bound::MAX_INLINE_MESSAGE_BYTES]);
+        let refused = keyring.seal(full, Bytes24([9; 24])).unwrap_err();
+        assert_eq!(refused.code, "encryption/payload-too-large");
+    }
+}

@@ -1,0 +1,102 @@
+//! What must be true at the end, read from the database and the provider's store.
+
+use remuda_client::Event;
+use remuda_position::{
+    Boundary, PositionKey, Store, StoredItem, StoredItemBody, StoredPosition, StoredRow, StreamPoint,
+};
+use remuda_wire::record::FastRecordId;
+use remuda_wire::scope::LaneScope;
+use remuda_wire::Canonical;
+
+use crate::world::{now, World};
+
+impl World {
+    /// Whether every append of `client` is settled and every subscription has everything that is durable.
+    pub fn caught_up(&self, client: usize) -> bool {
+        let tab = &self.clients[client];
+        if tab.submitted.iter().any(|number| !tab.settled.contains_key(number)) {
+            return false;
+        }
+        let head = self.provider.head();
+        self.clients[client].engine.subscriptions().values().all(|it| it.boundary().point() == Some(head))
+    }
+
+    /// The failures that `client` was told, with their codes.
+    pub fn failures(&self, client: usize) -> Vec<String> {
+        let failure = |event: &Event| match event {
+            Event::Failure { failure, .. } => Some(failure.code.clone()),
+            _ => None,
+        };
+        self.clients[client].events.iter().filter_map(|(_, event)| failure(event)).collect()
+    }
+
+    /// The items of a position, in order, after checking that they are numbered without a gap.
+    pub fn items(&self, key: PositionKey) -> Vec<StoredItem> {
+        let rows = now(self.store.rows_after(key, 0, usize::MAX)).expect("a store in memory");
+        let mut items = Vec::new();
+        for row in rows {
+            for (number, item) in StoredRow::from_bytes(&row).expect("canonical").numbered() {
+                assert_eq!(number, u64::try_from(items.len()).expect("few") + 1, "items are numbered from 1 on");
+                items.push(item);
+            }
+        }
+        items
+    }
+
+    pub fn position(&self, key: PositionKey) -> Option<StoredPosition> {
+        now(self.store.load(key)).expect("a store in memory")
+    }
+
+    /// Nothing is lost, nothing is repeated, the position is where its rows are: the rows of `key` are the durable records
+    /// of `scope`, in order, from the first on; transitions stand between their lineages, each once.
+    pub fn check(&self, key: PositionKey, scope: &LaneScope) {
+        let items = self.items(key);
+        let position = self.position(key).expect("a position");
+        assert_eq!(position.last_item(), u64::try_from(items.len()).expect("few"), "the position names its last item");
+        let expected = self.provider.durable(scope);
+        let mut records = Vec::new();
+        let mut epoch = None;
+        for item in &items {
+            match &item.body {
+                StoredItemBody::Record(record) => {
+                    let id = record.record_id;
+                    assert_eq!(
+                        *epoch.get_or_insert(id.broker_epoch),
+                        id.broker_epoch,
+                        "a lineage begins by its transition"
+                    );
+                    records.push((id, record.header.clone(), record.payload.clone()));
+                }
+                StoredItemBody::StandardRecord(_) => panic!("a record of another class"),
+                StoredItemBody::Transition(stored) => {
+                    let transition = &stored.transition;
+                    let previous = transition.previous_lineage.map(|lineage| lineage.broker_epoch);
+                    assert!(epoch.is_none() || epoch == previous, "transitions follow each other");
+                    epoch = Some(transition.replacement_broker_epoch);
+                }
+            }
+        }
+        let ids =
+            |records: Vec<FastRecordId>| records.iter().map(|id| (id.broker_epoch, id.sequence)).collect::<Vec<_>>();
+        let ours = ids(records.iter().map(|(id, ..)| *id).collect());
+        let theirs = ids(expected.iter().map(|(id, _)| *id).collect());
+        assert_eq!(ours, theirs, "exactly the durable records, once, in order");
+        for ((_, header, payload), (_, record)) in records.iter().zip(&expected) {
+            assert_eq!((header, payload), (&record.header, &record.payload));
+        }
+        let point = Boundary::stored(key, position).point().expect("a checkpoint");
+        if let Some((id, ..)) = records.last() {
+            let last = StreamPoint { broker_epoch: id.broker_epoch, next_sequence: id.sequence + 1 };
+            assert!(last <= point, "the position is never behind its rows");
+        }
+    }
+
+    /// Every append of a tab that lives was settled once; of one that died at most once.
+    pub fn check_appends(&self, client: usize) {
+        let tab = &self.clients[client];
+        assert!(tab.settled.values().all(|outcomes| outcomes.len() == 1), "settled once: {:?}", tab.settled);
+        for number in &tab.submitted {
+            assert!(tab.settled.contains_key(number), "append {number} was never settled");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Bytes that nobody else learns (feature `secret`).
+
+use core::fmt;
+
+use zeroize::Zeroizing;
+
+/// 32 secret bytes: erased when dropped, never printed, compared nowhere.
+#[derive(Clone)]
+pub struct SecretBytes(Zeroizing<[u8; 32]>);
+
+impl SecretBytes {
+    /// Takes secret bytes; the caller erases its own copy.
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(Zeroizing::new(bytes))
+    }
+
+    /// Secret bytes that are derived in place, so that no copy is left behind.
+    pub fn filled(fill: impl FnOnce(&mut [u8; 32])) -> Self {
+        let mut bytes = Zeroizing::new([0; 32]);
+        fill(&mut bytes);
+        Self(bytes)
+    }
+
+    /// The bytes, to hand to a cipher or to sealed storage.
+    pub fn expose(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SecretBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretBytes(…)")
+    }
+}
