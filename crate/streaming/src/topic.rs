@@ -4,6 +4,8 @@
 //! 00 group + 16    01 welcome + 32    02 identity + 32    03 key package + 32    04 commit log + 16
 //! ```
 
+use remuda_wire::{Canonical, DecodeError, Reader, Writer};
+
 use crate::verdict::StreamRefused;
 
 macro_rules! kinds {
@@ -103,6 +105,21 @@ impl Topic {
 impl AsRef<[u8]> for Topic {
     fn as_ref(&self) -> &[u8] {
         self.as_bytes()
+    }
+}
+
+/// Kind byte and identifier, without a length: how our own rows hold it.
+impl Canonical for Topic {
+    const MIN_BYTES: usize = 17;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let tag = u8::decode(reader)?;
+        let kind = TopicKind::ALL.iter().find(|kind| kind.tag() == tag).ok_or(DecodeError::UnknownTag)?;
+        Self::new(*kind, reader.take(kind.identifier_bytes())?).map_err(|_| DecodeError::UnknownTag)
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.raw(self.as_bytes());
     }
 }
 
