@@ -112,10 +112,14 @@ impl AsRef<[u8]> for Topic {
 impl Canonical for Topic {
     const MIN_BYTES: usize = 17;
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let tag = u8::decode(reader)?;
-        let kind = TopicKind::ALL.iter().find(|kind| kind.tag() == tag).ok_or(DecodeError::UnknownTag)?;
-        Self::new(*kind, reader.take(kind.identifier_bytes())?).map_err(|_| DecodeError::UnknownTag)
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let tag = u8::read(reader);
+        let known = TopicKind::ALL.iter().copied().find(|kind| kind.tag() == tag);
+        reader.require(known.is_some(), DecodeError::UnknownTag);
+        let kind = known.unwrap_or(TopicKind::Group);
+        let identifier = reader.take(kind.identifier_bytes());
+        // Of another length only where the reader has failed, and then it is none.
+        Self::new(kind, identifier).unwrap_or(Self { kind, bytes: [0; MAX_BYTES] })
     }
 
     fn encode(&self, writer: &mut Writer) {
