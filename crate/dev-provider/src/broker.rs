@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use redb::WriteTransaction;
+use remuda_wire::chain::DeliveryClass;
 use remuda_wire::checkpoint::CheckpointReceipt;
 use remuda_wire::record::{FastRecordId, RecordHeader, RecordKind, RecordOrigin};
 use remuda_wire::response::DurableWatermark;
@@ -108,8 +109,11 @@ impl Broker {
         usize::try_from(self.chain.records().stream.config.fast_batch_max_records).unwrap_or(usize::MAX)
     }
 
-    /// Commits batches as they fall due, for ever.
+    /// Commits batches as they fall due, for ever. A standard stream has none.
     pub async fn run(self: Arc<Self>) {
+        if self.chain.stream().delivery_class == DeliveryClass::Standard {
+            return;
+        }
         let longest = Duration::from_millis(u64::from(self.chain.records().stream.config.fast_batch_max_ms));
         let limit = self.batch_limit();
         loop {

@@ -8,5 +8,6 @@ mod lifecycle;
 mod provider;
 mod random;
 mod sockets;
+mod standard;
 mod weather;
 mod world;

@@ -181,6 +181,11 @@ impl Provider {
         self.site().exchange.broker.chain.stream().stream_id
     }
 
+    /// The generation that appends are sealed under.
+    pub fn encryption_generation(&self) -> u64 {
+        self.site().exchange.broker.chain.stream().encryption_generation
+    }
+
     /// The demo lanes.
     pub fn lanes(&self) -> Vec<Bytes32> {
         self.site().lanes.iter().map(|lane| lane.id).collect()
@@ -194,7 +199,12 @@ impl Provider {
     /// A day's grant of everything for `holder`.
     pub fn grant(&self, holder: &Bytes32) -> StreamGrant {
         let broker = &self.site().exchange.broker;
-        let request = serde_json::json!({ "holderKey": holder.to_string(), "ttlMs": 86_400_000_u64 });
+        let request = serde_json::json!({
+            "holderKey": holder.to_string(),
+            "ttlMs": 86_400_000_u64,
+            "verbs": ["APPEND", "CONSUME", "REPLAY", "LANE_ADMIN"],
+            "hpkeKey": broker.chain.stream().encrypted.then(|| holder.to_string()),
+        });
         let request = serde_json::from_value(request).expect("a request");
         let answer = demo::grant(&request, &broker.chain, &broker.keys).expect("a grant");
         let answer = serde_json::to_value(answer).expect("JSON");

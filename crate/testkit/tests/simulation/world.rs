@@ -15,17 +15,18 @@ use std::time::Duration;
 
 use ed25519_dalek::{Signer, SigningKey};
 use remuda_client::{
-    Append, ChainReadError, CommandId, CommandOutcome, Engine, EngineConfig, Event, Output, SubscriptionSpec,
+    Append, ChainReadError, CommandId, CommandOutcome, Engine, EngineConfig, Event, Keyring, Output, SubscriptionSpec,
 };
 use remuda_dev_provider::settings::Settings;
 use remuda_dev_provider::time::Clock;
 use remuda_position::memory::MemoryStore;
 use remuda_position::{commit, Admission, AdmissionBudget, Committed, PositionKey, Store, StoreError};
 use remuda_session::{CreditTarget, PostId, Slot, SocketId, TransportError, Transports};
+use remuda_verify::response::AnsweredResult;
 use remuda_wire::context::FinalizedView;
 use remuda_wire::preimage::keccak256;
 use remuda_wire::request::RequestBody;
-use remuda_wire::{Bytes, Bytes32, Signature};
+use remuda_wire::{Bytes, Bytes24, Bytes32, Signature};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 use tokio::time::Instant;
 
@@ -95,6 +96,8 @@ pub struct World {
     pub crash_at: Option<CrashAt>,
     pub storage_steps: u64,
     pub credit: CreditTarget,
+    /// What appends are sealed with, where the stream is encrypted.
+    pub keyring: Option<Keyring>,
     /// What every client is offered.
     pub transports: Transports,
     /// Changes the body of an answer.
@@ -130,6 +133,7 @@ impl World {
             crash_at: None,
             storage_steps: 0,
             credit: CreditTarget { records: 256, bytes: 1 << 20 },
+            keyring: None,
             transports: Transports::LongPoll,
             bend: None,
             began,
@@ -180,7 +184,7 @@ impl World {
             fence,
             budget: AdmissionBudget::default(),
             credit: self.credit,
-            encrypted: false,
+            encrypted: self.keyring.is_some(),
             transports: Some(self.transports),
         };
         Engine::new(config).expect("a grant for this stream")
@@ -242,11 +246,28 @@ impl World {
             payload: Bytes::new(format!("record {number}").into_bytes()).expect("short"),
         };
         let request = append.into_request(self.provider.stream_id());
+        let mut nonce = Bytes24::ZERO;
+        nonce.0[..8].copy_from_slice(&number.to_be_bytes());
+        let request = match &self.keyring {
+            None => request,
+            Some(keyring) => keyring.seal(request, nonce).expect("a key"),
+        };
         self.clients[client].submitted.push(number);
         self.with_engine(client, |engine, now_ms| {
             engine.command(CommandId(number), RequestBody::Append(request), now_ms)
         });
         number
+    }
+
+    /// Asks for one thing in fair weather.
+    pub async fn ask(&mut self, client: usize, request: RequestBody) -> AnsweredResult {
+        let number = self.next_number();
+        self.with_engine(client, |engine, now_ms| engine.command(CommandId(number), request, now_ms));
+        self.run_until(30_000, |world| world.clients[client].settled.contains_key(&number)).await;
+        match self.clients[client].settled.remove(&number).as_deref() {
+            Some([CommandOutcome::Accepted(answered)]) => answered.clone(),
+            other => panic!("{other:?} {:?}", self.failures(client)),
+        }
     }
 
     /// Appends by somebody else.

@@ -123,6 +123,11 @@ impl StandardReplay {
         Ok(receipt)
     }
 
+    /// The first record of the stream was seen: every lane that comes later begins at its genesis.
+    pub(super) const fn begins_at_genesis(&mut self) {
+        self.state.new_lanes = NewLanes::Genesis;
+    }
+
     /// The conversation's rules: whether this delivery is legal now. Answers the receipt to authenticate.
     ///
     /// # Errors

@@ -35,6 +35,9 @@ impl<R> StandardSubscription<R> {
         keys: &impl KeySource,
     ) -> Result<(), Refusal> {
         let receipt = self.replay.handle_delivery(delivery, keys)?;
+        if receipt.record_id.sequence() == 0 {
+            self.replay.begins_at_genesis();
+        }
         self.records.push((receipt.digest(), kept));
         Ok(())
     }
