@@ -99,7 +99,9 @@ impl Glue<'_> {
         }
         if self.build == Build::Small {
             let script = staged.join(self.name).with_extension("js");
-            process::run(node.program("rolldown").arg(&script).args(["--minify", "--format", "esm", "--file"]).arg(&script))?;
+            process::run(
+                node.program("rolldown").arg(&script).args(["--minify", "--format", "esm", "--file"]).arg(&script),
+            )?;
         }
         remove_dir(&self.out)?;
         fs::rename(&staged, &self.out).with_context(|| format!("cannot make {}", self.out.display()))?;

@@ -29,8 +29,8 @@ pub use pool::EvidencePool;
 
 use remuda_wire::verdict::Contradiction;
 
-pub(crate) use claim::Evident;
 use claim::Claim;
+pub(crate) use claim::Evident;
 pub(crate) use object::evident;
 
 /// How two authenticated objects contradict each other, whichever comes first; `None` when they do not.
