@@ -4,7 +4,7 @@
 // lane from its deepest sibling on), the signed range, and the signature. Frames are read by offset and taken to be well formed.
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { keccak_256 } from "@noble/hashes/sha3.js";
-import { concatBytes, utf8ToBytes } from "@noble/hashes/utils.js";
+import { bytesToHex as hex, concatBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 
 const DOMAIN = Object.fromEntries(
   Object.entries({
@@ -27,7 +27,6 @@ for (let depth = 255; depth >= 0; depth--) EMPTY[depth] = node(EMPTY[depth + 1],
 
 const equal = (a, b) => a.length === b.length && a.every((byte, at) => byte === b[at]);
 const bit = (bytes, depth) => (bytes[depth >> 3] >> (7 - (depth & 7))) & 1;
-const hex = (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
 
 /** Reads left to right. */
 class Cursor {

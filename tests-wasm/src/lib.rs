@@ -5,6 +5,7 @@ pub mod clock;
 pub mod fetch;
 pub mod harness;
 pub mod store;
+pub mod vectors;
 
 /// One test for each named function of a module of this crate.
 #[macro_export]

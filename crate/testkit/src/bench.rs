@@ -5,7 +5,7 @@
 use remuda_verify::audit::{AuditVerdict, Auditor};
 use remuda_verify::authentic::OneKey;
 use remuda_verify::fast::{FastState, FastSubscription, FastSubscriptionConfig, Verification};
-use remuda_verify::signature::{verify_signature, PublicKey};
+use remuda_verify::signature::PublicKey;
 use remuda_verify::sparse::{Folder, Proof};
 use remuda_wire::checkpoint::{bit, set_bits, CheckpointFrame, LaneProof};
 use remuda_wire::delivery::RecordDelivery;
@@ -15,7 +15,7 @@ use remuda_wire::scope::{LaneScope, LaneSet};
 use remuda_wire::{Bytes32, Signed};
 
 use crate::builder::{AuditFile, Provider};
-use crate::edge_signature::{Comparison, EdgeCases};
+use crate::edge_signature::{is_strictly_valid, Comparison, EdgeCases};
 use crate::feed_scene::{Broadcasts, FeedPage, MESSAGES, UPDATES};
 
 /// Lanes of the subscription.
@@ -203,7 +203,7 @@ impl<H: Host> Bench<'_, H> {
         let parsed = PublicKey::parse(&key).expect("a key");
         parsed.prepare();
         let parse_each_time = || {
-            let good = signed.iter().all(|(digest, it)| verify_signature(&key, &digest.0, it).is_ok());
+            let good = signed.iter().all(|(digest, it)| is_strictly_valid(&key, &digest.0, it));
             assert!(good);
         };
         let parsed_once = || assert!(signed.iter().all(|(digest, it)| parsed.verify(&digest.0, it).is_ok()));

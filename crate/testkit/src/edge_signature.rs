@@ -11,6 +11,7 @@ use std::collections::HashMap;
 
 use curve25519_dalek::constants::EIGHT_TORSION;
 use curve25519_dalek::{EdwardsPoint, Scalar};
+use ed25519_dalek::{Signature as DalekSignature, VerifyingKey};
 use remuda_verify::signature::{verify_signature, PublicKey};
 use remuda_wire::{Bytes32, Signature};
 use sha2::{Digest, Sha512};
@@ -176,24 +177,32 @@ fn odd_encodings() -> Vec<[u8; 32]> {
     over_long.chain(small).flat_map(signed).collect()
 }
 
-/// What judging many cases twice came to.
+/// What `ed25519-dalek` says strictly, of a key that is parsed for it and is the canonical encoding of its point.
+pub fn is_strictly_valid(key: &Bytes32, message: &[u8], signature: &Signature) -> bool {
+    let parsed = VerifyingKey::from_bytes(&key.0).ok();
+    let canonical = parsed.filter(|parsed| parsed.to_edwards().compress().to_bytes() == key.0);
+    canonical.is_some_and(|key| key.verify_strict(message, &DalekSignature::from_bytes(&signature.0)).is_ok())
+}
+
+/// What judging many cases in every way came to.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
     /// How many were judged.
     pub cases: u32,
     /// How many hold.
     pub accepted: u32,
-    /// Those that a key with a table judges otherwise than a new one.
+    /// Those that a new key, or one with its large table, judges otherwise than [`is_strictly_valid`].
     pub differing: Vec<EdgeCase>,
 }
 
 impl Comparison {
-    /// Judges `cases` by a new key, which is `ed25519-dalek`'s strict verification, and by one with a table.
+    /// Judges `cases` strictly, by a new key, and by one with its large table.
     pub fn of(cases: impl Iterator<Item = EdgeCase>) -> Self {
         let mut prepared: HashMap<Bytes32, Option<PublicKey>> = HashMap::new();
         let mut comparison = Self::default();
         for case in cases {
-            let reference = verify_signature(&case.key, &case.message, &case.signature).is_ok();
+            let reference = is_strictly_valid(&case.key, &case.message, &case.signature);
+            let by_new_key = verify_signature(&case.key, &case.message, &case.signature).is_ok();
             let key = prepared.entry(case.key).or_insert_with_key(|bytes| {
                 let key = PublicKey::parse(bytes)?;
                 key.prepare();
@@ -202,7 +211,7 @@ impl Comparison {
             let judged = key.as_ref().is_some_and(|key| key.verify(&case.message, &case.signature).is_ok());
             comparison.cases += 1;
             comparison.accepted += u32::from(reference);
-            if judged != reference {
+            if [by_new_key, judged] != [reference; 2] {
                 comparison.differing.push(case);
             }
         }

@@ -87,7 +87,7 @@ impl<T> Deref for Verified<T> {
 
 /// What a provider object is checked against: our chain, our stream, its keys.
 #[derive(Debug)]
-pub struct Authority<'a, K> {
+pub struct Authority<'a, K: ?Sized> {
     /// The chain.
     pub context: &'a SigningContext,
     /// The stream.
@@ -96,7 +96,7 @@ pub struct Authority<'a, K> {
     pub keys: &'a K,
 }
 
-impl<K: KeySource> Authority<'_, K> {
+impl<K: KeySource + ?Sized> Authority<'_, K> {
     /// Checks context, stream, view, key and signature, in this order, and computes the signing digest once.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use remuda_wire::audit::HeldObject;
 use remuda_wire::request::{OpenSubscriptionRequest, SubscriptionSource};
 use remuda_wire::scope::LaneScope;
 use remuda_wire::verdict::{ProtocolViolation, Refusal, VerifyError};
-use remuda_wire::Canonical;
+use remuda_wire::{Canonical, Reader};
 
 use crate::authentic::{Authority, KeySource};
 use crate::evidence::AuthenticatedObject;
@@ -41,16 +41,15 @@ pub fn judge_cursor_too_old(
 /// # Errors
 /// [`ProtocolViolation::AnchorMissing`].
 pub(crate) fn decode_anchor(source: &SubscriptionSource, details: &[u8]) -> Result<HeldObject, ProtocolViolation> {
+    let mut reader = Reader::new(details);
     let anchor = match source {
-        SubscriptionSource::StandardReplay(_) => {
-            Canonical::from_bytes(details).map(HeldObject::StandardRetentionAnchor)
-        }
-        SubscriptionSource::Fast(_) => Canonical::from_bytes(details).map(HeldObject::FastRetentionAnchor),
+        SubscriptionSource::StandardReplay(_) => HeldObject::StandardRetentionAnchor(Canonical::read(&mut reader)),
+        SubscriptionSource::Fast(_) => HeldObject::FastRetentionAnchor(Canonical::read(&mut reader)),
         SubscriptionSource::StandardGroup(_) | SubscriptionSource::DeadLetters(_) => {
-            Canonical::from_bytes(details).map(HeldObject::GroupRetentionAnchor)
+            HeldObject::GroupRetentionAnchor(Canonical::read(&mut reader))
         }
     };
-    anchor.map_err(|_| ProtocolViolation::AnchorMissing)
+    reader.finish().map(|()| anchor).map_err(|_| ProtocolViolation::AnchorMissing)
 }
 
 /// Whether an authenticated anchor governs the subscription and puts its position behind the floor. Answers the floor.

@@ -7,18 +7,17 @@
 use alloc::vec::Vec;
 
 use remuda_wire::audit::HeldObject;
-use remuda_wire::checkpoint::CheckpointReceipt;
 use remuda_wire::context::SigningContext;
 use remuda_wire::key::SigningPublicKey;
 use remuda_wire::preimage::keccak256;
 use remuda_wire::receipt::AppendReceipt;
 use remuda_wire::record::RecordId;
-use remuda_wire::signed::ProviderSigned;
 use remuda_wire::snapshot::{SnapshotCoverage, SnapshotManifest, SnapshotScope};
 use remuda_wire::verdict::{AdmissionRefused, Refusal, VerifyError};
 use remuda_wire::{Bytes32, Signed};
 
-use crate::authentic::{Authority, KeySource, Verified};
+use crate::authentic::{Authority, KeySource};
+use crate::evidence::AuthenticatedObject;
 use crate::fast::FastState;
 use crate::signature::PublicKey;
 
@@ -107,22 +106,13 @@ impl SnapshotCheck {
     }
 }
 
-/// The position that a verified snapshot is bound to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SnapshotAnchor {
-    /// A durable checkpoint of a fast stream.
-    Checkpoint(Verified<CheckpointReceipt>),
-    /// The last record that a standard snapshot covers.
-    Append(Verified<AppendReceipt>),
-}
-
 /// A snapshot whose anchor is authentic. Its content is the application signer's word.
 ///
 /// Made only by [`SnapshotExpectation::verify`].
 #[derive(Clone, Debug)]
 pub struct VerifiedSnapshot {
-    anchor: SnapshotAnchor,
-    last_sequence: u64,
+    anchor: AuthenticatedObject,
+    resume: SnapshotResume,
     checks: Vec<SnapshotCheck>,
 }
 
@@ -148,34 +138,19 @@ impl VerifiedSnapshot {
         &self.checks
     }
 
-    /// The authentic receipt.
-    pub const fn anchor(&self) -> &SnapshotAnchor {
+    /// The authentic receipt: the durable checkpoint of a fast stream, or that of the last record that is covered.
+    pub const fn anchor(&self) -> &AuthenticatedObject {
         &self.anchor
     }
 
     /// `provider_anchor`, now that it names an authentic receipt.
     pub const fn provider_anchor(&self) -> Bytes32 {
-        match &self.anchor {
-            SnapshotAnchor::Checkpoint(receipt) => receipt.digest(),
-            SnapshotAnchor::Append(receipt) => receipt.digest(),
-        }
+        self.anchor.digest()
     }
 
     /// Where to resume.
     pub fn resume(&self) -> SnapshotResume {
-        let (digest, last_sequence) = (self.provider_anchor(), self.last_sequence);
-        match &self.anchor {
-            SnapshotAnchor::Checkpoint(receipt) => SnapshotResume::Fast(FastState {
-                broker_epoch: Some(receipt.broker_epoch),
-                next_sequence: Some(last_sequence.saturating_add(1)),
-                tail: Some(digest),
-                last_checkpoint: Some(digest),
-                last_durable_sequence: Some(last_sequence),
-            }),
-            SnapshotAnchor::Append(receipt) => {
-                SnapshotResume::Standard { last_sequence, global_tail: digest, lane_id: receipt.lane_id }
-            }
-        }
+        self.resume.clone()
     }
 }
 
@@ -202,32 +177,36 @@ impl SnapshotExpectation<'_> {
     /// [`AdmissionRefused::SnapshotExpectation`], [`VerifyError::SnapshotHash`], [`VerifyError::SnapshotCoverage`] for a
     /// bundled object that is neither a checkpoint nor an append receipt, [`VerifyError::SnapshotReceiptBinding`],
     /// [`Authority::authenticate`], [`VerifyError::SnapshotAnchor`], [`VerifyError::SnapshotCoverage`].
-    pub fn verify(&self, bundle: &SnapshotBundle<'_>, keys: &impl KeySource) -> Result<VerifiedSnapshot, Refusal> {
+    pub fn verify(&self, bundle: &SnapshotBundle<'_>, keys: &dyn KeySource) -> Result<VerifiedSnapshot, Refusal> {
         let manifest = bundle.manifest;
         let mut checks = Checks(Vec::new());
         self.check_manifest(bundle, &mut checks)?;
         let hashes = keccak256(bundle.bytes) == manifest.snapshot_hash;
         checks.require(SnapshotCheck::SnapshotHash, hashes, VerifyError::SnapshotHash)?;
-        let (anchor, last_sequence) = match bundle.receipt {
+        if !matches!(bundle.receipt, HeldObject::CheckpointReceipt(_) | HeldObject::AppendReceipt(_)) {
+            return Err(VerifyError::SnapshotCoverage.into());
+        }
+        let anchor = authenticate_bound(manifest, bundle.receipt, keys, &mut checks)?;
+        let digest = anchor.digest();
+        let resume = match &*anchor {
             HeldObject::CheckpointReceipt(receipt) => {
-                let receipt = authenticate_bound(manifest, receipt, keys, &mut checks)?;
-                let last_sequence = receipt.last_sequence;
-                check_fast_coverage(manifest, &receipt, &mut checks)?;
-                (SnapshotAnchor::Checkpoint(receipt), last_sequence)
+                let covered = manifest.covered_through == SnapshotCoverage::CheckpointReceiptDigest(digest);
+                checks.require(SnapshotCheck::Coverage, covered, VerifyError::SnapshotCoverage)?;
+                SnapshotResume::Fast(FastState {
+                    broker_epoch: Some(receipt.broker_epoch),
+                    next_sequence: Some(receipt.last_sequence.saturating_add(1)),
+                    tail: Some(digest),
+                    last_checkpoint: Some(digest),
+                    last_durable_sequence: Some(receipt.last_sequence),
+                })
             }
             HeldObject::AppendReceipt(receipt) => {
-                let receipt = authenticate_bound(manifest, receipt, keys, &mut checks)?;
-                let last_sequence = check_standard_coverage(manifest, &receipt, &mut checks)?;
-                (SnapshotAnchor::Append(receipt), last_sequence)
+                let last_sequence = check_standard_coverage(manifest, receipt, &mut checks)?;
+                SnapshotResume::Standard { last_sequence, global_tail: digest, lane_id: receipt.lane_id }
             }
-            HeldObject::BrokerEpochTransition(_)
-            | HeldObject::DeliveryStateReceipt(_)
-            | HeldObject::StandardRetentionAnchor(_)
-            | HeldObject::GroupRetentionAnchor(_)
-            | HeldObject::FastRetentionAnchor(_)
-            | HeldObject::KeyBatchReceipt(_) => return Err(VerifyError::SnapshotCoverage.into()),
+            _ => return Err(VerifyError::SnapshotCoverage.into()),
         };
-        Ok(VerifiedSnapshot { anchor, last_sequence, checks: checks.0 })
+        Ok(VerifiedSnapshot { anchor, resume, checks: checks.0 })
     }
 
     fn check_manifest(&self, bundle: &SnapshotBundle<'_>, checks: &mut Checks) -> Result<(), Refusal> {
@@ -252,37 +231,28 @@ impl SnapshotExpectation<'_> {
 }
 
 /// The bundled receipt: of the manifest's chain and stream, signed, and the one that the manifest names.
-fn authenticate_bound<T: ProviderSigned + Clone>(
+fn authenticate_bound(
     manifest: &SnapshotManifest,
-    receipt: &T,
-    keys: &impl KeySource,
+    receipt: &HeldObject,
+    keys: &dyn KeySource,
     checks: &mut Checks,
-) -> Result<Verified<T>, VerifyError> {
+) -> Result<AuthenticatedObject, VerifyError> {
     // Not a corollary of the digest: a genuine receipt of another stream has a digest too.
     let binding = VerifyError::SnapshotReceiptBinding;
-    checks.require(SnapshotCheck::ReceiptContext, *receipt.context() == manifest.context, binding)?;
-    checks.require(SnapshotCheck::ReceiptStream, *receipt.stream_id() == manifest.stream_id, binding)?;
+    checks.require(SnapshotCheck::ReceiptContext, *receipt.signed().context() == manifest.context, binding)?;
+    checks.require(SnapshotCheck::ReceiptStream, *receipt.signed().stream_id() == manifest.stream_id, binding)?;
     let authority = Authority { context: &manifest.context, stream_id: &manifest.stream_id, keys };
-    let receipt = authority.authenticate(receipt.clone())?;
+    let receipt = authority.authenticate_held(receipt.clone())?;
     checks.require(SnapshotCheck::ProviderSignature, true, VerifyError::Signature)?;
     let named = receipt.digest() == manifest.provider_anchor;
     checks.require(SnapshotCheck::ProviderAnchor, named, VerifyError::SnapshotAnchor)?;
     Ok(receipt)
 }
 
-fn check_fast_coverage(
-    manifest: &SnapshotManifest,
-    receipt: &Verified<CheckpointReceipt>,
-    checks: &mut Checks,
-) -> Result<(), VerifyError> {
-    let covered = manifest.covered_through == SnapshotCoverage::CheckpointReceiptDigest(receipt.digest());
-    checks.require(SnapshotCheck::Coverage, covered, VerifyError::SnapshotCoverage)
-}
-
 /// Answers the sequence of the covered record.
 fn check_standard_coverage(
     manifest: &SnapshotManifest,
-    receipt: &Verified<AppendReceipt>,
+    receipt: &AppendReceipt,
     checks: &mut Checks,
 ) -> Result<u64, VerifyError> {
     // Not a corollary of the anchor: a genuine receipt of record N with a claim far beyond it would make the reader

@@ -89,7 +89,7 @@ impl<K, V> SortedMap<K, V> {
 
     /// Every entry, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        self.from_place(Place { run: 0, at: 0 })
+        self.entries_at(Place { run: 0, at: 0 })
     }
 
     /// The greatest entry.
@@ -101,7 +101,7 @@ impl<K, V> SortedMap<K, V> {
         self.entries.get(number).map(|(key, value)| (key, value))
     }
 
-    fn from_place(&self, mut place: Place) -> impl Iterator<Item = (&K, &V)> {
+    fn entries_at(&self, mut place: Place) -> impl Iterator<Item = (&K, &V)> {
         core::iter::from_fn(move || {
             let number = self.order.number(place)?;
             place = self.order.next(place);
@@ -165,8 +165,8 @@ impl<K: Ord, V> SortedMap<K, V> {
     }
 
     /// The entries from a key on, ascending.
-    pub fn from(&self, key: &K) -> impl Iterator<Item = (&K, &V)> {
-        self.from_place(self.seek(key))
+    pub fn since(&self, key: &K) -> impl Iterator<Item = (&K, &V)> {
+        self.entries_at(self.seek(key))
     }
 }
 
@@ -225,7 +225,7 @@ mod tests {
             for key in 0..5_001 {
                 assert_eq!(map.get(&key), tree.get(&key));
                 assert_eq!(map.before(&key), tree.range(..key).next_back());
-                assert_eq!(map.from(&key).next(), tree.range(key..).next());
+                assert_eq!(map.since(&key).next(), tree.range(key..).next());
             }
             let twice: SortedMap<_, _> = tree.iter().map(|(key, value)| (*key, *value)).collect();
             assert_eq!(map, twice);

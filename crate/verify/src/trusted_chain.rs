@@ -42,7 +42,7 @@ impl TrustedChain {
         }
         if let Some(stream) = &view.state().stream {
             let below = self.streams.before(&height);
-            let above = self.streams.from(&height).next();
+            let above = self.streams.since(&height).next();
             below.into_iter().chain(above).try_for_each(|(_, neighbour)| view.check_against(neighbour))?;
             if self.streams.is_empty() {
                 self.provider_key = PublicKey::from_signing_key(&stream.provider_signing_key);

@@ -1,6 +1,6 @@
-//! Benchmarks: the same measurements natively and in WebAssembly under Node.js, side by side.
+//! Benchmarks: the same measurements natively, in WebAssembly under Node.js and in a page of Chromium, side by side.
 //!
-//! Both sides print lines `bench: NAME = VALUE UNIT`; those on @noble libraries run beside the wasm.
+//! All sides print lines `bench: NAME = VALUE UNIT`; those on @noble libraries run beside the wasm.
 
 use std::process::Command;
 
@@ -24,31 +24,49 @@ struct Measured {
     unit: String,
 }
 
-/// Measures on both sides and prints their ratio.
+/// Measures natively, under Node.js and in headless Chromium, and prints the three side by side.
 pub fn run(workspace: &Workspace, setup: &Setup) -> Result<()> {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(&workspace.root).args(["run", "--release", "-p", NATIVE, "--bin", "bench"]);
     let native = measure("native", &mut cargo)?;
-
-    let out = setup.wasm_toolchain()?.target_dir(workspace).join("glue/bench");
-    let glue =
-        Glue { package: WASM, name: "bench", build: Build::Release, host: Host::Node, out }.make(workspace, setup)?;
-    let mut node = Command::new("node");
-    node.current_dir(&workspace.root).arg("tests-wasm/bench/run.mjs").arg(glue);
-    let wasm = measure("wasm under Node.js", &mut node)?;
-
-    println!("\n{:<56} {:>14} {:>14} {:>12}  unit", "measurement", "native", "wasm", "wasm/native");
-    for Measured { name, value, unit } in &native {
-        let Some(other) = wasm.iter().find(|other| other.name == *name) else {
-            println!("{name:<56} {value:>14.3} {:>14} {:>12}  {unit}", "-", "-");
-            continue;
-        };
-        println!("{name:<56} {value:>14.3} {:>14.3} {:>12.3}  {unit}", other.value, other.value / value);
-    }
-    for Measured { name, value, unit } in wasm.iter().filter(|it| native.iter().all(|other| other.name != it.name)) {
-        println!("{name:<56} {:>14} {value:>14.3} {:>12}  {unit}", "-", "-");
-    }
+    let node = measure("wasm under Node.js", &mut wasm(workspace, setup, Host::Node, "run.mjs")?)?;
+    let mut page = wasm(workspace, setup, Host::Web, "page.mjs")?;
+    let chromium = measure("wasm in Chromium", page.env("CHROMIUM", setup.browser()?.chromium))?;
+    print_table(&[native, node, chromium]);
     Ok(())
+}
+
+/// The program that measures in wasm on one host.
+fn wasm(workspace: &Workspace, setup: &Setup, host: Host, script: &str) -> Result<Command> {
+    let folder = match host {
+        Host::Node => "glue/bench",
+        Host::Web => "glue/bench-page",
+    };
+    let out = setup.wasm_toolchain()?.target_dir(workspace).join(folder);
+    let glue = Glue { package: WASM, name: "bench", build: Build::Release, host, out }.make(workspace, setup)?;
+    let mut node = Command::new("node");
+    node.current_dir(&workspace.root).arg(format!("tests-wasm/bench/{script}")).arg(glue);
+    Ok(node)
+}
+
+/// A line for each measurement, by its name, in the order in which they first come.
+fn print_table(sides: &[Vec<Measured>; 3]) {
+    println!(
+        "\n{:<56} {:>14} {:>14} {:>14} {:>12}  unit",
+        "measurement", "native", "Node.js", "Chromium", "page/native"
+    );
+    let mut printed: Vec<&str> = Vec::new();
+    for Measured { name, unit, .. } in sides.iter().flatten() {
+        if printed.contains(&name.as_str()) {
+            continue;
+        }
+        printed.push(name);
+        let values = sides.each_ref().map(|side| side.iter().find(|it| it.name == *name).map(|it| it.value));
+        let cell = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
+        let [native, node, page] = values;
+        let ratio = native.zip(page).map(|(native, page)| page / native);
+        println!("{name:<56} {:>14} {:>14} {:>14} {:>12}  {unit}", cell(native), cell(node), cell(page), cell(ratio));
+    }
 }
 
 fn measure(side: &str, command: &mut Command) -> Result<Vec<Measured>> {

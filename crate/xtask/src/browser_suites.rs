@@ -33,6 +33,7 @@ pub fn run(workspace: &Workspace, setup: &Setup, filter: Option<&str>, tally: &m
     let tools = setup.bindgen()?;
     let browser = setup.browser()?;
     let package = workspace.package(PACKAGE).with_context(|| format!("there is no crate {PACKAGE}"))?;
+    every_family_is_run(workspace, &package.dir)?;
     let arguments = ["--no-run", "-p", PACKAGE];
     let built = artifact::build(toolchain.cargo(workspace, "test").args(arguments))?;
     let webdriver = webdriver_json(workspace, &browser, &toolchain.target_dir(workspace))?;
@@ -72,6 +73,25 @@ pub fn run(workspace: &Workspace, setup: &Setup, filter: Option<&str>, tally: &m
         filter.map(|text| format!(": none contains {text:?}")).unwrap_or_default()
     );
     Ok(())
+}
+
+/// Each vector file is named by a suite.
+fn every_family_is_run(workspace: &Workspace, package: &Path) -> Result<()> {
+    let mut suites = String::new();
+    for file in files(&package.join("tests"))? {
+        suites.push_str(&String::from_utf8_lossy(&stamp::read(&file)?));
+    }
+    let families = files(&workspace.root.join("vectors"))?;
+    let names = families.iter().filter(|file| file.extension().is_some_and(|extension| extension == "json"));
+    let names = names.filter_map(|file| file.file_stem()).map(|name| name.to_string_lossy());
+    let absent: Vec<_> = names.filter(|name| !suites.contains(&format!(" = \"{name}\","))).collect();
+    ensure!(absent.is_empty(), "no browser suite runs these vectors: {}", absent.join(", "));
+    Ok(())
+}
+
+fn files(dir: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    Ok(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect())
 }
 
 /// A copy of the project's `webdriver.json` that names the browser of this machine.

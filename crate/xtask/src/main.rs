@@ -86,7 +86,7 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Measure natively and in wasm under Node.js.
+    /// Measure natively, in wasm under Node.js and in headless Chromium.
     Bench,
     /// Print the sizes of the generated wasm and glue.
     Size,

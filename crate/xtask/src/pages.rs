@@ -6,10 +6,11 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::glue::{Build, Glue, Host};
 use crate::setup::{NodeTools, Setup};
 use crate::tally::{Runner, Tally};
 use crate::workspace::Workspace;
-use crate::{artefacts, artifact, process};
+use crate::{artefacts, artifact, process, vectors};
 
 /// The server of the demo and of the end-to-end tests.
 pub const PROVIDER: &str = "remuda-dev-provider";
@@ -50,7 +51,10 @@ pub fn demo(workspace: &Workspace, setup: &Setup, arguments: &[String]) -> Resul
 pub fn e2e(workspace: &Workspace, setup: &Setup, arguments: &[String], tally: &mut Tally) -> Result<()> {
     let browser = setup.browser()?;
     let (node, provider) = build_all(workspace, setup)?;
+    let out = setup.wasm_toolchain()?.target_dir(workspace).join("glue/vectors-page");
+    let glue = Glue { package: vectors::WASM, name: "vectors", build: Build::Dev, host: Host::Web, out };
     let mut command = quiet(node.npm());
+    command.env("REMUDA_VECTORS_GLUE", glue.make(workspace, setup)?);
     command.args(["test", "-w", E2E, "--"]).args(arguments);
     command
         .env("CHROMIUM", browser.chromium)

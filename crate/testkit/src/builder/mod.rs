@@ -2,9 +2,11 @@
 
 mod audit_file;
 mod batch;
+mod full_frame;
 mod provider;
 pub mod rows;
 
 pub use audit_file::AuditFile;
 pub use batch::{Batch, Record};
+pub use full_frame::FullFrame;
 pub use provider::Provider;

@@ -7,7 +7,7 @@ use remuda_wire::chain::{
 use remuda_wire::checkpoint::CheckpointReceipt;
 use remuda_wire::context::{FinalizedView, SigningContext};
 use remuda_wire::key::SigningPublicKey;
-use remuda_wire::preimage::{checkpoint_genesis, keccak256, lane_id, stream_id};
+use remuda_wire::preimage::{checkpoint_genesis, fast_ordered_range_root, keccak256, lane_id, stream_id};
 use remuda_wire::request::{FastSource, OpenSubscriptionRequest, SubscriptionSource, VerificationMode};
 use remuda_wire::response::DurableWatermark;
 use remuda_wire::scope::{LaneScope, LaneSet};
@@ -180,23 +180,7 @@ impl Provider {
         let first_sequence = self.next_sequence;
         let count = u64::try_from(records.len()).expect("a batch");
         let batch = Batch::new(self, first_sequence, records, self.watermark.clone(), |ordered_range_root| {
-            let last_sequence = first_sequence + count - 1;
-            let mut receipt = CheckpointReceipt {
-                context: self.context.clone(),
-                served_at: self.view.clone(),
-                stream_id: self.stream_id,
-                provider_epoch: ProviderEpoch,
-                broker_epoch: 0,
-                first_sequence,
-                last_sequence,
-                ordered_range_root,
-                previous_checkpoint: self.tail,
-                durable_high_water: last_sequence,
-                committed_at_ms: BIRTH_MS + last_sequence,
-                signature: Signature([0; 64]),
-            };
-            receipt.signature = self.sign(&receipt);
-            receipt
+            self.checkpoint(first_sequence + count - 1, ordered_range_root)
         });
         let digest = batch.receipt().digest();
         self.next_sequence += count;
@@ -204,6 +188,32 @@ impl Provider {
         self.watermark.last_durable_sequence = Some(self.next_sequence - 1);
         self.watermark.checkpoint_anchor = digest;
         batch
+    }
+
+    /// The checkpoint of a batch of one record, over a map of lanes that the caller made.
+    pub fn checkpoint_of_one(&self, lane_map_root: &Bytes32) -> CheckpointReceipt {
+        let sequence = self.next_sequence;
+        let root = fast_ordered_range_root(&self.context, &self.stream_id, 0, sequence, sequence, 1, lane_map_root);
+        self.checkpoint(sequence, root)
+    }
+
+    fn checkpoint(&self, last_sequence: u64, ordered_range_root: Bytes32) -> CheckpointReceipt {
+        let mut receipt = CheckpointReceipt {
+            context: self.context,
+            served_at: self.view,
+            stream_id: self.stream_id,
+            provider_epoch: ProviderEpoch,
+            broker_epoch: 0,
+            first_sequence: self.next_sequence,
+            last_sequence,
+            ordered_range_root,
+            previous_checkpoint: self.tail,
+            durable_high_water: last_sequence,
+            committed_at_ms: BIRTH_MS + last_sequence,
+            signature: Signature([0; 64]),
+        };
+        receipt.signature = self.sign(&receipt);
+        receipt
     }
 
     /// `count` records of `bytes` bytes each, turn by turn on the first `lanes` lanes.

@@ -188,7 +188,7 @@ impl Feed {
             Stage::Items { done, .. } => {
                 let item = read_item(&mut reader, &mut wanted);
                 if let (Ok(()), Some(judge)) = (reader.result(), judge) {
-                    judge.item(*done, &item);
+                    judge.item(*done, item);
                     *done += 1;
                 }
             }

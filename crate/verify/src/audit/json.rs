@@ -115,7 +115,7 @@ impl AuditReport {
             json.raw("}");
         });
         json.next("not_checked");
-        json.list(&self.not_checked, |json, text| json.text(text));
+        json.list(self.not_checked, |json, text| json.text(text));
         json.raw("}");
         json.0
     }

@@ -17,10 +17,11 @@ use super::groups::Groups;
 use super::provenance::Provenance;
 use super::report::{AuditReport, AuditVerdict, Finding};
 use super::subscription::{GroupPlace, Subscription, Verifier};
+use crate::evidence::evident;
 use crate::fast::{FastState, FastSubscription, FastSubscriptionConfig};
 use crate::group::{GroupName, GroupSubscriptionConfig};
 use crate::record_shape::StreamShape;
-use crate::snapshot::{SnapshotAnchor, SnapshotBundle, SnapshotExpectation};
+use crate::snapshot::{SnapshotBundle, SnapshotExpectation};
 use crate::sorted::SortedMap;
 use crate::standard::{StandardReplay, StandardReplayConfig, StandardState};
 use crate::subscription::LegalSubscription;
@@ -71,7 +72,7 @@ impl Judge {
             findings: self.findings,
             evidence: self.provenance.evidence,
             assurance: self.subscriptions.iter().map(Subscription::assurance).collect(),
-            not_checked: alloc::vec![
+            not_checked: &[
                 "what the provider signed and showed to nobody whose items are in this file",
                 "request proofs, grants and credit: the file has no client frames",
                 "that a snapshot's bytes are what its records make",
@@ -91,10 +92,10 @@ impl Judge {
         }
     }
 
-    pub fn item(&mut self, item: usize, content: &Item<'_>) {
+    pub fn item(&mut self, item: usize, content: Item<'_>) {
         self.items = self.items.saturating_add(1);
         match content {
-            Item::Subscription(request) => self.subscribe(item, request.clone()),
+            Item::Subscription(request) => self.subscribe(item, request),
             Item::ServerFrame(bytes) => match ServerFrame::from_bytes(bytes) {
                 Ok(frame) => self.frame(item, &frame.0),
                 Err(error) => {
@@ -104,12 +105,12 @@ impl Judge {
                 }
             },
             Item::Snapshot { manifest, receipt, bytes, application_key } => {
-                if let Err(refusal) = self.snapshot(item, manifest, receipt, bytes, *application_key) {
+                if let Err(refusal) = self.snapshot(item, &manifest, &receipt, bytes, application_key) {
                     self.find(item, refusal);
                 }
             }
             Item::Held(object) => {
-                if let Err(error) = self.provenance.authenticate_held(item, object.clone()) {
+                if let Err(error) = self.provenance.authenticate_held(item, object) {
                     self.find(item, error);
                 }
             }
@@ -230,10 +231,7 @@ impl Judge {
         };
         let bundle = SnapshotBundle { manifest, receipt, bytes, application_key: &application_key };
         let snapshot = expectation.verify(&bundle, &self.provenance.chain)?;
-        match snapshot.anchor() {
-            SnapshotAnchor::Checkpoint(receipt) => self.provenance.keep(item, &**receipt, receipt.digest()),
-            SnapshotAnchor::Append(receipt) => self.provenance.keep(item, &**receipt, receipt.digest()),
-        }
+        self.provenance.keep(item, evident(snapshot.anchor()), snapshot.provider_anchor());
         Ok(())
     }
 }

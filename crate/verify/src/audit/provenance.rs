@@ -9,7 +9,7 @@ use remuda_wire::verdict::VerifyError;
 use remuda_wire::Bytes32;
 
 use super::report::Evidence;
-use crate::authentic::{Authority, Verified};
+use crate::authentic::{Authority, KeySource, Verified};
 use crate::evidence::{evident, AuthenticatedObject, EvidencePool, Evident};
 use crate::trusted_chain::TrustedChain;
 
@@ -36,7 +36,7 @@ impl Provenance {
         }
     }
 
-    const fn authority(&self) -> Authority<'_, TrustedChain> {
+    const fn authority(&self) -> Authority<'_, dyn KeySource> {
         Authority { context: &self.context, stream_id: &self.stream_id, keys: &self.chain }
     }
 

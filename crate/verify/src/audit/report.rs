@@ -78,7 +78,7 @@ pub struct AuditReport {
     /// One per subscription item.
     pub assurance: Vec<SubscriptionAssurance>,
     /// What no audit of a file can check, and what this one could not.
-    pub not_checked: Vec<&'static str>,
+    pub not_checked: &'static [&'static str],
 }
 
 /// The answer for what is no audit file: the fault alone.

@@ -16,7 +16,7 @@ impl Coverage {
     /// The earliest range that shares a sequence with `first..=last`.
     pub fn earliest_overlap(&self, first: u64, last: u64) -> Option<u32> {
         let before = self.segments.before(&first).filter(|(_, (end, _))| *end >= first);
-        let inside = self.segments.from(&first).take_while(|(start, _)| **start <= last);
+        let inside = self.segments.since(&first).take_while(|(start, _)| **start <= last);
         before.into_iter().chain(inside).map(|(_, (_, number))| *number).min()
     }
 
@@ -29,7 +29,7 @@ impl Coverage {
             }
         }
         let mut gaps = alloc::vec::Vec::new();
-        for (start, (end, _)) in self.segments.from(&first).take_while(|(start, _)| **start <= last) {
+        for (start, (end, _)) in self.segments.since(&first).take_while(|(start, _)| **start <= last) {
             if let Some(from) = free_from.filter(|from| from < start) {
                 gaps.push((from, start - 1));
             }

@@ -49,7 +49,7 @@ struct Index(SortedMap<(By, u64, u32), ()>);
 
 impl Index {
     fn list(&self, by: By, key: u64) -> impl Iterator<Item = u32> + '_ {
-        let entries = self.0.from(&(by, key, 0)).map(|(entry, ())| *entry);
+        let entries = self.0.since(&(by, key, 0)).map(|(entry, ())| *entry);
         entries.take_while(move |entry| (entry.0, entry.1) == (by, key)).map(|(_, _, number)| number)
     }
 
@@ -82,7 +82,7 @@ impl Anchors {
     fn fits(&self, place: &(u64, u64, u64)) -> bool {
         let rises = |a: &(u64, u64, u64), b: &(u64, u64, u64)| a.1 <= b.1 && a.2 <= b.2;
         let before = self.ordered.before(place).is_none_or(|(before, _)| rises(before, place));
-        let after = self.ordered.from(place).next().is_none_or(|(after, _)| rises(place, after));
+        let after = self.ordered.since(place).next().is_none_or(|(after, _)| rises(place, after));
         !self.disordered && before && after
     }
 }
@@ -345,27 +345,35 @@ impl EvidencePool {
 
     /// One listed successor of the same record, or two of different ones: whoever this one would meet, they meet first.
     fn beaten_as_global(&self, append: &Append) -> bool {
-        let listed = self.appends(By::GlobalPredecessor, cut(&append.previous_global));
-        let mut records: Vec<_> = listed
-            .filter(|other| other.previous_global == append.previous_global)
-            .map(|other| other.record_id)
-            .collect();
-        records.dedup();
-        records.len() >= 2 || records.contains(&append.record_id)
+        let mut listed = 0;
+        for other in self.appends(By::GlobalPredecessor, cut(&append.previous_global)) {
+            if other.previous_global == append.previous_global {
+                listed += 1;
+                if listed >= 2 || other.record_id == append.record_id {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// As above with two ways to be named for another fork: the record and the global predecessor. A later object can
     /// share each with only so many; three that differ in both, or two that share one with this, leave it one to meet.
     fn beaten_as_lane(&self, append: &Append) -> bool {
-        let listed = self.appends(By::LanePredecessor, cut(&append.previous_lane));
-        let listed: Vec<_> = listed
-            .filter(|other| other.lane_id == append.lane_id && other.previous_lane == append.previous_lane)
-            .map(|other| (other.record_id, other.previous_global))
-            .collect();
-        let same_record = listed.iter().filter(|other| other.0 == append.record_id).count();
-        let same_global = listed.iter().filter(|other| other.1 == append.previous_global).count();
-        let same_both = listed.contains(&(append.record_id, append.previous_global));
-        same_both || same_record >= 2 || same_global >= 2 || listed.len() >= 5
+        let (mut listed, mut same_record, mut same_global) = (0, 0, 0);
+        for other in self.appends(By::LanePredecessor, cut(&append.previous_lane)) {
+            if other.lane_id == append.lane_id && other.previous_lane == append.previous_lane {
+                let (record, global) =
+                    (other.record_id == append.record_id, other.previous_global == append.previous_global);
+                listed += 1;
+                same_record += u32::from(record);
+                same_global += u32::from(global);
+                if (record && global) || same_record >= 2 || same_global >= 2 || listed >= 5 {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     fn lineage(&mut self, epoch: u64) -> &mut Lineage {

@@ -32,7 +32,7 @@ impl Queue {
     pub fn check_initial(&self, record_sequence: u64, position: u64) -> Result<(), VerifyError> {
         self.check_free(position)?;
         let before = self.initial.before(&record_sequence).is_none_or(|(_, before)| *before < position);
-        let after = self.initial.from(&record_sequence).next().is_none_or(|(_, after)| position < *after);
+        let after = self.initial.since(&record_sequence).next().is_none_or(|(_, after)| position < *after);
         if before && after {
             Ok(())
         } else {

@@ -10,7 +10,7 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 
 use remuda_verify::audit::{AuditProgress, Auditor};
-use remuda_verify::authentic::{Authority, OneKey};
+use remuda_verify::authentic::{Authority, KeySource, OneKey};
 use remuda_verify::evidence;
 use remuda_verify::signature::{self, PublicKey};
 use remuda_wire::audit::HeldObject;
@@ -102,7 +102,7 @@ fn contradiction(context: &[u8], stream_id: &[u8], provider_key: &[u8], pair: [&
     let keys = OneKey(PublicKey::from_signing_key(&SigningPublicKey::from_bytes(provider_key)?));
     let [a, b] = pair.map(HeldObject::from_bytes);
     let (a, b) = (a?, b?);
-    let authority = Authority { context: &context, stream_id: &stream_id, keys: &keys };
+    let authority = Authority::<dyn KeySource> { context: &context, stream_id: &stream_id, keys: &keys };
     let (a, b) = (authority.authenticate_held(a)?, authority.authenticate_held(b)?);
     evidence::contradiction(&a, &b).map_or(Ok(()), |contradiction| Err(contradiction.into()))
 }

@@ -1,0 +1,13 @@
+//! Conformance vectors of what is built on streams, in a page.
+#![cfg(target_arch = "wasm32")]
+
+use remuda_tests_wasm::families;
+use wasm_bindgen_test::wasm_bindgen_test_configure;
+
+wasm_bindgen_test_configure!(run_in_browser);
+
+families! {
+    bps = "bps",
+    streaming = "streaming",
+    watchtower = "watchtower",
+}
