@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AuditProgress, AuditReport } from "../src/verify-node.js";
 import { audit, checkEvidence, RemudaError, verifySignature } from "../src/verify-node.js";
 
-/** Wasm and glue. Code that decodes and compares is two thirds of it, cryptography the rest. */
-const MAX_GZIPPED_BYTES = 120_000;
+/** Wasm and glue. */
+const MAX_GZIPPED_BYTES = 60_000;
 
 interface Vector {
   name: string;

@@ -7,6 +7,7 @@
 //!  frames    ─▶ verify ─▶ Commit ─▶ handle_committed ─▶ Event::Committed
 //! ```
 //! The driver gives one input, drains [`Engine::poll_output`] until it is empty, then sleeps until [`Engine::wake_at`].
+//! [`receiver`] is the same for the streaming document: static streams, queries and receipts.
 //! Frames are applied in the order in which they came; while a key is read or a commit is under way they wait.
 #![no_std]
 extern crate alloc;
@@ -18,6 +19,7 @@ mod failure;
 mod key_book;
 mod keyring;
 mod outcome;
+pub mod receiver;
 mod subscription;
 mod verifier;
 mod work;

@@ -10,6 +10,7 @@ use remuda_verify::evidence::AuthenticatedObject;
 use remuda_verify::fast::{FastState, Verification};
 use remuda_verify::retention::judge_cursor_too_old;
 use remuda_verify::standard::StandardState;
+use remuda_wire::audit::HeldObject;
 use remuda_wire::error_frame::CbqsError;
 use remuda_wire::frame::ServerMessage;
 use remuda_wire::group::{DeliveryStateAction as Action, GroupMode};
@@ -55,13 +56,13 @@ fn a_standard_reader_goes_on_from_the_signed_floor() {
     let request = replay_request(&session, id("all"), LaneScope::Any, None);
     let error = refused(&mut session, &request);
     let (anchor, _) = judged(&session, &request, &error);
-    let AuthenticatedObject::StandardRetentionAnchor(_) = &anchor else { panic!("{anchor:?}") };
+    assert!(anchor.into_standard_anchor().is_some());
     // Nothing is left out: wait until all four are gone, so that the next is the first.
     let request = replay_request(&session, id("last"), LaneScope::Any, Some(2));
     let error = refused(&mut session, &request);
     let (anchor, floor) = judged(&session, &request, &error);
     assert_eq!(floor, 4);
-    let AuthenticatedObject::StandardRetentionAnchor(anchor) = anchor else { panic!("of the stream") };
+    let anchor = anchor.into_standard_anchor().expect("of the stream");
     append(&mut session, lanes[0], "next");
     let state = StandardState::from_anchor(&anchor, &LaneScope::Any);
     let mut rest = Replayed::open_at(&mut session, id("rest"), LaneScope::Any, Some(floor - 1), state)
@@ -72,9 +73,7 @@ fn a_standard_reader_goes_on_from_the_signed_floor() {
     let request = replay_request(&session, id("lane"), LaneScope::Exact(lanes[1]), Some(2));
     let error = refused(&mut session, &request);
     let (anchor, floor) = judged(&session, &request, &error);
-    assert!(
-        matches!(&anchor, AuthenticatedObject::StandardRetentionAnchor(anchor) if anchor.lane_id == Some(lanes[1]))
-    );
+    assert_eq!(anchor.into_standard_anchor().expect("of the lane").lane_id, Some(lanes[1]));
     assert_eq!(floor, 4);
     let request = replay_request(&session, id("other lane"), LaneScope::Exact(lanes[0]), Some(2));
     let answer = session.request(RequestBody::OpenSubscription(request)).remove(0);
@@ -146,7 +145,7 @@ fn a_fast_reader_behind_the_floor_gets_the_anchor_of_its_epoch() {
     };
     let error = refused(&mut writer, &request);
     let (anchor, floor) = judged(&writer, &request, &error);
-    assert!(matches!(anchor, AuthenticatedObject::FastRetentionAnchor(_)) && floor > first.0.sequence + 1);
+    assert!(matches!(*anchor, HeldObject::FastRetentionAnchor(_)) && floor > first.0.sequence + 1);
     // Whoever stands exactly at the floor has missed nothing.
     let session = Session::open(&provider, 1);
     let (mut subscriber, _) = Subscriber::open_with_events(session, verification, Some(last.0), last.1)

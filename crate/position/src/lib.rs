@@ -7,6 +7,8 @@
 //! A position moves only with its rows. Only verified evidence can be planned: a hint, a watermark or a target has no
 //! way in, because [`Evidence`] is sealed.
 //!
+//! [`topic`] is the same for the streaming document: F, P and D of topics, in a [`topic::store::TopicStore`].
+//!
 //! Pure: a [`Store`] is a trait; this crate has only the one in memory.
 #![no_std]
 extern crate alloc;
@@ -20,6 +22,7 @@ pub mod memory;
 mod store;
 #[cfg(feature = "suite")]
 pub mod suite;
+pub mod topic;
 
 pub use admission::{Admission, AdmissionBudget};
 pub use boundary::{

@@ -82,6 +82,11 @@ impl NewestQuery {
         Ok(Self { places: Places::new(&topics, MAX_NEWEST_TOPICS)? })
     }
 
+    /// The topics, in request order.
+    pub fn topics(&self) -> impl Iterator<Item = Topic> + '_ {
+        self.places.in_order().iter().map(|(topic, _)| *topic)
+    }
+
     /// The `QueryNewestRequest`, without envelopes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let topic = |(topic, _): &(Topic, SequenceId)| proto::Topic { topic: Bytes::copy_from_slice(topic.as_bytes()) };

@@ -4,6 +4,8 @@
 //! 00 group + 16    01 welcome + 32    02 identity + 32    03 key package + 32    04 commit log + 16
 //! ```
 
+use remuda_wire::{Canonical, DecodeError, Reader, Writer};
+
 use crate::verdict::StreamRefused;
 
 macro_rules! kinds {
@@ -103,6 +105,25 @@ impl Topic {
 impl AsRef<[u8]> for Topic {
     fn as_ref(&self) -> &[u8] {
         self.as_bytes()
+    }
+}
+
+/// Kind byte and identifier, without a length: how our own rows hold it.
+impl Canonical for Topic {
+    const MIN_BYTES: usize = 17;
+
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let tag = u8::read(reader);
+        let known = TopicKind::ALL.iter().copied().find(|kind| kind.tag() == tag);
+        reader.require(known.is_some(), DecodeError::UnknownTag);
+        let kind = known.unwrap_or(TopicKind::Group);
+        let identifier = reader.take(kind.identifier_bytes());
+        // Of another length only where the reader has failed, and then it is none.
+        Self::new(kind, identifier).unwrap_or(Self { kind, bytes: [0; MAX_BYTES] })
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.raw(self.as_bytes());
     }
 }
 

@@ -1,16 +1,18 @@
 //! What a static stream may say, and what becomes of a message that it may not.
 
-mod support;
-
 use prost::Message;
 use remuda_streaming::query::{NewestQuery, OrderedQuery};
 use remuda_streaming::static_stream::{StaticEvent, StaticRequest, StaticStream};
-use remuda_streaming::{proto, OrderedPrefix, SequenceId, StreamRefused};
-use support::{group, messages, row, started};
+use remuda_streaming::{proto, OrderedPrefix, SequenceId, StreamRefused, Topic};
+use remuda_testkit::builder::rows::{self, group, messages};
+
+fn row(topic: &Topic, place: u64) -> proto::ServerEnvelope {
+    rows::row(topic, place, b"payload")
+}
 
 fn open() -> StaticStream {
     let mut stream = StaticRequest::new(&[(group(1), 5), (group(2), 0)]).expect("two topics").open();
-    stream.handle(started(&[(group(1), 9), (group(2), 0)])).expect("an honest start");
+    stream.handle(rows::started(1_000, &[(group(1), 9), (group(2), 0)])).expect("an honest start");
     stream
 }
 

@@ -2,9 +2,11 @@
 
 use core::ops::Deref;
 
+use remuda_wire::audit::HeldObject;
 use remuda_wire::context::{FinalizedView, SigningContext};
 use remuda_wire::key_batch::KeyBatchReceipt;
-use remuda_wire::signed::ProviderSigned;
+use remuda_wire::retention::StandardRetentionAnchor;
+use remuda_wire::signed::{digest, ProviderSigned};
 use remuda_wire::verdict::VerifyError;
 use remuda_wire::Bytes32;
 
@@ -39,7 +41,7 @@ impl KeySource for OneKey {
 /// An object whose provider signed exactly these bytes for this chain and stream. Says nothing of its contents.
 ///
 /// Made only by [`Authority::authenticate`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verified<T> {
     object: T,
     digest: Bytes32,
@@ -51,9 +53,27 @@ impl<T> Verified<T> {
         self.digest
     }
 
+    /// The same object among those of every kind.
+    pub fn held(self) -> Verified<HeldObject>
+    where
+        HeldObject: From<T>,
+    {
+        Verified { object: self.object.into(), digest: self.digest }
+    }
+
     /// The object itself.
     pub fn into_inner(self) -> T {
         self.object
+    }
+}
+
+impl Verified<HeldObject> {
+    /// The retention floor of a standard stream, when it is one.
+    pub fn into_standard_anchor(self) -> Option<Verified<StandardRetentionAnchor>> {
+        match self.object {
+            HeldObject::StandardRetentionAnchor(object) => Some(Verified { object, digest: self.digest }),
+            _ => None,
+        }
     }
 }
 
@@ -96,21 +116,29 @@ impl<K: KeySource> Authority<'_, K> {
         self.authenticate_if(receipt, is_ours)
     }
 
+    /// Authenticates a held object by its kind.
+    ///
+    /// # Errors
+    /// As [`Authority::authenticate`].
+    pub fn authenticate_held(&self, object: HeldObject) -> Result<Verified<HeldObject>, VerifyError> {
+        match object {
+            HeldObject::KeyBatchReceipt(receipt) => self.authenticate_key_batch(receipt).map(Verified::held),
+            object => {
+                let digest = self.check(object.signed(), object.signed().stream_id() == self.stream_id)?;
+                Ok(Verified { object, digest })
+            }
+        }
+    }
+
     fn authenticate_if<T: ProviderSigned>(&self, object: T, is_ours: bool) -> Result<Verified<T>, VerifyError> {
-        let key = self.key_of(object.context(), is_ours, object.served_at())?;
-        let digest = object.digest();
-        key.verify_digest(&object, &digest)?;
+        let digest = self.check(&object, is_ours)?;
         Ok(Verified { object, digest })
     }
 
-    /// The key of an object that says these things of itself, once they are ours.
-    fn key_of(
-        &self,
-        context: &SigningContext,
-        is_ours: bool,
-        served_at: &FinalizedView,
-    ) -> Result<&PublicKey, VerifyError> {
-        if context != self.context {
+    /// Answers the signing digest of an object that is authentic once it is ours.
+    fn check(&self, object: &dyn ProviderSigned, is_ours: bool) -> Result<Bytes32, VerifyError> {
+        let served_at = object.served_at();
+        if object.context() != self.context {
             return Err(VerifyError::ContextMismatch);
         }
         if !is_ours {
@@ -121,6 +149,9 @@ impl<K: KeySource> Authority<'_, K> {
         }
         let unusable =
             if self.keys.is_read_at(served_at) { VerifyError::Signature } else { VerifyError::KeyUnresolved };
-        self.keys.key_at(served_at).ok_or(unusable)
+        let key = self.keys.key_at(served_at).ok_or(unusable)?;
+        let digest = digest(object);
+        key.verify_digest(object, &digest)?;
+        Ok(digest)
     }
 }

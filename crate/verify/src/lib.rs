@@ -18,6 +18,7 @@
 //! | [`key_derivation`], [`open`] | §9.1 to §9.3 derived keys, envelopes and payloads (feature `open`) |
 //! | [`response`], [`group_config`] | §13.2 whether a result answers its request, §13.1 group configurations |
 //! | [`snapshot`] | §15 everything that a reader checks before it hydrates |
+//! | [`sorted`] | the one map of everything here |
 //! | [`price_quote`] | §4.4 price quotes |
 //! | [`endpoint`] | §4.3 admission and dialling of a provider's endpoints (feature `endpoint`) |
 //! | [`chain_view`], [`trusted_chain`] | §4.1, §17 chain reads against each other |
@@ -50,6 +51,7 @@ pub mod retention;
 pub mod secret;
 pub mod signature;
 pub mod snapshot;
+pub mod sorted;
 pub mod sparse;
 pub mod standard;
 pub mod subscription;

@@ -61,23 +61,23 @@ pub(crate) fn check_refusal(
     subscription: &OpenSubscriptionRequest,
     anchor: &AuthenticatedObject,
 ) -> Result<u64, VerifyError> {
-    let (governs, is_behind, floor) = match (&subscription.source, anchor) {
-        (SubscriptionSource::StandardReplay(source), AuthenticatedObject::StandardRetentionAnchor(anchor)) => {
+    let (governs, is_behind, floor) = match (&subscription.source, &**anchor) {
+        (SubscriptionSource::StandardReplay(source), HeldObject::StandardRetentionAnchor(anchor)) => {
             let floor = anchor.first_retained_sequence;
             let governs = anchor.lane_id.is_none_or(|lane| governs_exactly(&source.scope, &lane));
             (governs, floor > next(source.after.map(|id| id.sequence)), floor)
         }
-        (SubscriptionSource::Fast(source), AuthenticatedObject::FastRetentionAnchor(anchor)) => {
+        (SubscriptionSource::Fast(source), HeldObject::FastRetentionAnchor(anchor)) => {
             let floor = anchor.first_retained_sequence;
             let position = source.after.map_or((0, 0), |id| (id.broker_epoch, next(Some(id.sequence))));
             // Sequences restart with a lineage: a floor in a later one is behind nothing of an earlier one.
             (anchor.broker_epoch >= position.0, (anchor.broker_epoch, floor) > position, floor)
         }
-        (SubscriptionSource::StandardGroup(source), AuthenticatedObject::GroupRetentionAnchor(anchor)) => {
+        (SubscriptionSource::StandardGroup(source), HeldObject::GroupRetentionAnchor(anchor)) => {
             let governs = (anchor.lane_id, anchor.group_id) == (source.lane_id, source.group_id);
             (governs, !names_cursor(subscription, anchor.latest_retained_receipt), anchor.group_queue_sequence)
         }
-        (SubscriptionSource::DeadLetters(source), AuthenticatedObject::GroupRetentionAnchor(anchor)) => {
+        (SubscriptionSource::DeadLetters(source), HeldObject::GroupRetentionAnchor(anchor)) => {
             let governs = (anchor.lane_id, anchor.group_id) == (source.lane_id, source.group_id);
             (governs, !names_cursor(subscription, anchor.latest_retained_receipt), anchor.group_queue_sequence)
         }

@@ -12,6 +12,8 @@ use remuda_wire::preimage::{empty_subtree, merkle_node};
 use remuda_wire::verdict::{Refusal, VerifyError};
 use remuda_wire::Bytes32;
 
+use crate::sorted::SortedMap;
+
 /// A compact proof at one key: a leaf or none, and the siblings that are not the default of their depth.
 #[derive(Clone, Copy, Debug)]
 pub struct Proof<'a> {
@@ -203,12 +205,8 @@ pub struct OwnedProof {
 impl SparseMap {
     /// A map of `entries`, in any order. Of one key given twice the last leaf counts.
     pub fn new(entries: impl IntoIterator<Item = (Bytes32, Bytes32)>) -> Self {
-        // One by one: collecting a map would sort first, which is code of its own.
-        let mut map = alloc::collections::BTreeMap::new();
-        for (key, leaf) in entries {
-            map.insert(key, leaf);
-        }
-        Self { entries: map.into_iter().collect() }
+        let map: SortedMap<_, _> = entries.into_iter().collect();
+        Self { entries: map.iter().map(|(key, leaf)| (*key, *leaf)).collect() }
     }
 
     /// `sparse_root_v1`; the root of the empty map is `EMPTY[0]`.

@@ -1,7 +1,5 @@
 //! The chain reads that a verifier trusts, consistent with each other, and the provider key that each resolves (§14).
 
-use alloc::collections::BTreeMap;
-
 use remuda_wire::chain::BrokerState;
 use remuda_wire::context::{FinalizedView, SigningContext};
 use remuda_wire::verdict::VerifyError;
@@ -10,6 +8,7 @@ use remuda_wire::Bytes32;
 use crate::authentic::KeySource;
 use crate::chain_view::ChainView;
 use crate::signature::PublicKey;
+use crate::sorted::SortedMap;
 
 /// Consistent reads of one stream, by height.
 ///
@@ -19,8 +18,8 @@ use crate::signature::PublicKey;
 pub struct TrustedChain {
     context: SigningContext,
     stream_id: Bytes32,
-    blocks: BTreeMap<u64, Bytes32>,
-    streams: BTreeMap<u64, ChainView>,
+    blocks: SortedMap<u64, Bytes32>,
+    streams: SortedMap<u64, ChainView>,
     /// Immutable for a stream (§4.3), so parsed once.
     provider_key: Option<PublicKey>,
 }
@@ -28,7 +27,7 @@ pub struct TrustedChain {
 impl TrustedChain {
     /// No read yet.
     pub const fn new(context: SigningContext, stream_id: Bytes32) -> Self {
-        Self { context, stream_id, blocks: BTreeMap::new(), streams: BTreeMap::new(), provider_key: None }
+        Self { context, stream_id, blocks: SortedMap::new(), streams: SortedMap::new(), provider_key: None }
     }
 
     /// Adds one read; a refused read is not used.
@@ -42,8 +41,8 @@ impl TrustedChain {
             return Err(VerifyError::ChainInconsistent);
         }
         if let Some(stream) = &view.state().stream {
-            let below = self.streams.range(..=height).next_back();
-            let above = self.streams.range(height..).next();
+            let below = self.streams.before(&height);
+            let above = self.streams.from(&height).next();
             below.into_iter().chain(above).try_for_each(|(_, neighbour)| view.check_against(neighbour))?;
             if self.streams.is_empty() {
                 self.provider_key = PublicKey::from_signing_key(&stream.provider_signing_key);

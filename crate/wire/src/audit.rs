@@ -19,12 +19,14 @@ use crate::reader::Reader;
 use crate::receipt::AppendReceipt;
 use crate::request::OpenSubscriptionRequest;
 use crate::retention::{FastRetentionAnchor, GroupRetentionAnchor, StandardRetentionAnchor};
+use crate::signed::ProviderSigned;
 use crate::snapshot::SnapshotManifest;
 use crate::transition::BrokerEpochTransition;
 use crate::writer::Writer;
 
 union! {
     /// `HeldObjectV1`: a signed provider object on its own.
+    #[derive(Copy)]
     pub enum HeldObject: u8 {
         AppendReceipt(object: AppendReceipt) = 1,
         CheckpointReceipt(object: CheckpointReceipt) = 2,
@@ -35,6 +37,34 @@ union! {
         FastRetentionAnchor(object: FastRetentionAnchor) = 7,
         KeyBatchReceipt(object: KeyBatchReceipt) = 8,
     }
+}
+
+macro_rules! held {
+    ($($kind:ident),+ $(,)?) => {
+        impl HeldObject {
+            /// The object by what every signed provider object has.
+            pub const fn signed(&self) -> &dyn ProviderSigned {
+                match self { $(Self::$kind(object) => object,)+ }
+            }
+        }
+
+        $(impl From<$kind> for HeldObject {
+            fn from(object: $kind) -> Self {
+                Self::$kind(object)
+            }
+        })+
+    };
+}
+
+held! {
+    AppendReceipt,
+    CheckpointReceipt,
+    BrokerEpochTransition,
+    DeliveryStateReceipt,
+    StandardRetentionAnchor,
+    GroupRetentionAnchor,
+    FastRetentionAnchor,
+    KeyBatchReceipt,
 }
 
 object! {
@@ -87,12 +117,10 @@ impl AuditMagic {
 impl Canonical for AuditMagic {
     const MIN_BYTES: usize = 8;
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        if reader.array()? == Self::BYTES {
-            Ok(Self)
-        } else {
-            Err(DecodeError::UnknownVersion)
-        }
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let magic = reader.array();
+        reader.require(magic == Self::BYTES, DecodeError::UnknownVersion);
+        Self
     }
 
     fn encode(&self, writer: &mut Writer) {

@@ -1,7 +1,6 @@
 //! Fixed byte strings: raw on the wire, hexadecimal to people.
 
 use crate::codec::Canonical;
-use crate::error::DecodeError;
 use crate::reader::Reader;
 use crate::writer::Writer;
 
@@ -24,8 +23,8 @@ macro_rules! fixed_bytes {
         impl Canonical for $name {
             const MIN_BYTES: usize = $size;
 
-            fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-                reader.array().map(Self)
+            fn read(reader: &mut Reader<'_>) -> Self {
+                Self(reader.array())
             }
 
             fn encode(&self, writer: &mut Writer) {

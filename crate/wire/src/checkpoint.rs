@@ -9,6 +9,7 @@ use crate::preimage::empty_subtree;
 
 object! {
     /// `CheckpointReceiptV1`: the signed commitment to one durable batch.
+    #[derive(Copy)]
     pub struct CheckpointReceipt {
         context: SigningContext,
         served_at: FinalizedView,
@@ -52,6 +53,7 @@ impl CheckpointReceipt {
 
 object! {
     /// `LanePayloadV1`: what one lane carried in one batch.
+    #[derive(Copy)]
     pub struct LanePayload {
         lane_sub_root: Bytes32,
         lane_record_count: u32,

@@ -15,14 +15,22 @@ pub trait Canonical: Sized {
     /// The fewest bytes that an encoding can have: bounds what a declared count may reserve.
     const MIN_BYTES: usize;
 
-    /// Reads one value, leaving what follows it.
+    /// Reads one value, leaving what follows it. What went wrong is the reader's to say, and the value is then none.
     ///
-    /// # Errors
-    /// The first [`DecodeError`] in reading order; a constraint is judged when the last field has been read.
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError>;
+    /// A constraint is judged when the last field has been read.
+    fn read(reader: &mut Reader<'_>) -> Self;
 
     /// Appends the canonical bytes.
     fn encode(&self, writer: &mut Writer);
+
+    /// Reads one value, leaving what follows it.
+    ///
+    /// # Errors
+    /// The first [`DecodeError`] in reading order.
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let value = Self::read(reader);
+        reader.result().map(|()| value)
+    }
 
     /// Reads a whole buffer.
     ///
@@ -30,9 +38,8 @@ pub trait Canonical: Sized {
     /// As [`Canonical::decode`], then [`DecodeError::TrailingBytes`].
     fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
-        let value = Self::decode(&mut reader)?;
-        reader.finish()?;
-        Ok(value)
+        let value = Self::read(&mut reader);
+        reader.finish().map(|()| value)
     }
 
     /// The canonical bytes.
@@ -48,8 +55,8 @@ macro_rules! integer {
         impl Canonical for $ty {
             const MIN_BYTES: usize = size_of::<$ty>();
 
-            fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-                reader.array().map(Self::from_be_bytes)
+            fn read(reader: &mut Reader<'_>) -> Self {
+                Self::from_be_bytes(reader.array())
             }
 
             fn encode(&self, writer: &mut Writer) {
@@ -63,12 +70,10 @@ integer!(u8, u16, u32, u64, u128);
 impl Canonical for bool {
     const MIN_BYTES: usize = 1;
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        match u8::decode(reader)? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(DecodeError::UnknownTag),
-        }
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let tag = u8::read(reader);
+        reader.require(tag <= 1, DecodeError::UnknownTag);
+        tag == 1
     }
 
     fn encode(&self, writer: &mut Writer) {
@@ -79,8 +84,8 @@ impl Canonical for bool {
 impl<T: Canonical> Canonical for Option<T> {
     const MIN_BYTES: usize = 1;
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(if bool::decode(reader)? { Some(T::decode(reader)?) } else { None })
+    fn read(reader: &mut Reader<'_>) -> Self {
+        bool::read(reader).then(|| T::read(reader))
     }
 
     fn encode(&self, writer: &mut Writer) {
@@ -98,12 +103,10 @@ pub struct VersionOne;
 impl Canonical for VersionOne {
     const MIN_BYTES: usize = 1;
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        if u8::decode(reader)? == 1 {
-            Ok(Self)
-        } else {
-            Err(DecodeError::UnknownVersion)
-        }
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let version = u8::read(reader);
+        reader.require(version == 1, DecodeError::UnknownVersion);
+        Self
     }
 
     fn encode(&self, writer: &mut Writer) {
@@ -118,12 +121,10 @@ pub struct ProviderEpoch;
 impl Canonical for ProviderEpoch {
     const MIN_BYTES: usize = 8;
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        if u64::decode(reader)? == 0 {
-            Ok(Self)
-        } else {
-            Err(DecodeError::NonzeroProviderEpoch)
-        }
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let epoch = u64::read(reader);
+        reader.require(epoch == 0, DecodeError::NonzeroProviderEpoch);
+        Self
     }
 
     fn encode(&self, writer: &mut Writer) {
@@ -190,14 +191,18 @@ impl<T, const MAX: usize> Deref for List<T, MAX> {
 impl<T: Canonical, const MAX: usize> Canonical for List<T, MAX> {
     const MIN_BYTES: usize = 4;
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let count = reader.length(MAX)?;
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let count = reader.length(MAX);
         // A count is only a claim: reserve no more than the bytes at hand could hold.
         let mut elements = Vec::with_capacity(count.min(reader.remaining() / T::MIN_BYTES.max(1)));
         for _ in 0..count {
-            elements.push(T::decode(reader)?);
+            let element = T::read(reader);
+            if reader.result().is_err() {
+                break;
+            }
+            elements.push(element);
         }
-        Ok(Self(elements))
+        Self(elements)
     }
 
     fn encode(&self, writer: &mut Writer) {
@@ -246,9 +251,9 @@ impl<const MAX: usize> Deref for Bytes<MAX> {
 impl<const MAX: usize> Canonical for Bytes<MAX> {
     const MIN_BYTES: usize = 4;
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let length = reader.length(MAX)?;
-        Ok(Self(reader.take(length)?.to_vec()))
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let length = reader.length(MAX);
+        Self(reader.take(length).to_vec())
     }
 
     fn encode(&self, writer: &mut Writer) {
@@ -283,10 +288,11 @@ impl<const MAX: usize> Deref for Text<MAX> {
 impl<const MAX: usize> Canonical for Text<MAX> {
     const MIN_BYTES: usize = 4;
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let length = reader.length(MAX)?;
-        let text = core::str::from_utf8(reader.take(length)?).map_err(|_| DecodeError::InvalidUtf8)?;
-        Ok(Self(text.into()))
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let length = reader.length(MAX);
+        let text = core::str::from_utf8(reader.take(length));
+        reader.require(text.is_ok(), DecodeError::InvalidUtf8);
+        Self(text.unwrap_or_default().into())
     }
 
     fn encode(&self, writer: &mut Writer) {

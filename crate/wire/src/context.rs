@@ -5,6 +5,7 @@ use crate::codec::VersionOne;
 
 object! {
     /// `CbqsSigningContextV1`, 41 bytes: first in every signed object.
+    #[derive(Copy)]
     pub struct SigningContext {
         version: VersionOne,
         chain_id: u64,
@@ -14,6 +15,7 @@ object! {
 
 object! {
     /// `FinalizedViewV1`, 72 bytes: one immutable block of one chain history.
+    #[derive(Copy)]
     pub struct FinalizedView {
         chain_instance_id: Bytes32,
         height: u64,

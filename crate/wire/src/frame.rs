@@ -76,10 +76,9 @@ macro_rules! frame {
             /// Any [`DecodeError`] but [`DecodeError::FrameTooLarge`], which [`WireFrame::new`] says.
             pub fn decode_frame(frame: WireFrame<'_>) -> Result<Self, DecodeError> {
                 let mut reader = Reader::new(frame.0);
-                VersionOne::decode(&mut reader)?;
-                let message = $message::decode(&mut reader)?;
-                reader.finish()?;
-                Ok(Self(message))
+                VersionOne::read(&mut reader);
+                let message = $message::read(&mut reader);
+                reader.finish().map(|()| Self(message))
             }
 
             /// Decodes one whole frame from bytes of any length.
@@ -121,15 +120,15 @@ impl ServerFrameBatch {
     /// The first [`DecodeError`] in reading order.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
-        let count = reader.length(bound::MAX_SERVER_FRAMES_PER_BATCH)?;
+        let count = reader.length(bound::MAX_SERVER_FRAMES_PER_BATCH);
         // A frame as a value is far larger than its fewest bytes: nothing is reserved for a count that is only claimed.
         let mut frames = Vec::new();
         for _ in 0..count {
-            let length = reader.length(bound::MAX_WIRE_FRAME_BYTES).map_err(|error| match error {
-                DecodeError::LengthOverBound => DecodeError::FrameTooLarge,
-                other => other,
-            })?;
-            frames.push(ServerFrame::from_bytes(reader.take(length)?)?);
+            let length = usize::try_from(u32::read(&mut reader)).unwrap_or(usize::MAX);
+            reader.require(length <= bound::MAX_WIRE_FRAME_BYTES, DecodeError::FrameTooLarge);
+            let frame = reader.take(length);
+            reader.result()?;
+            frames.push(ServerFrame::from_bytes(frame)?);
         }
         reader.finish()?;
         Ok(Self(frames))

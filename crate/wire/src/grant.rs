@@ -82,8 +82,8 @@ impl Verbs {
 impl Canonical for Verbs {
     const MIN_BYTES: usize = 2;
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        u16::decode(reader).map(Self)
+    fn read(reader: &mut Reader<'_>) -> Self {
+        Self(Canonical::read(reader))
     }
 
     fn encode(&self, writer: &mut Writer) {

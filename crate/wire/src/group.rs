@@ -14,6 +14,7 @@ tags! {
 
 union! {
     /// Where a group begins.
+    #[derive(Copy)]
     pub enum GroupStart: u8 {
         Head = 1,
         At(id: StandardRecordId) = 2,
@@ -22,6 +23,7 @@ union! {
 
 object! {
     /// `GroupConfigV1`. Whether its inequalities hold is `verify`'s to judge.
+    #[derive(Copy)]
     pub struct GroupConfig {
         group_id: Bytes32,
         lane_id: Bytes32,
@@ -53,6 +55,7 @@ object! {
 
 object! {
     /// `DeliveryLeaseRefV1`: names one lease of one cycle of one record.
+    #[derive(Copy)]
     pub struct DeliveryLeaseRef {
         stream_id: Bytes32,
         lane_id: Bytes32,
@@ -65,6 +68,7 @@ object! {
 
 object! {
     /// `DeliveryLeaseV1`. `attempt` counts from one.
+    #[derive(Copy)]
     pub struct DeliveryLease {
         reference: DeliveryLeaseRef,
         attempt: u16,
@@ -127,6 +131,7 @@ impl DeliveryStateAction {
 
 object! {
     /// `DeliveryStateReceiptV1`: one link of a group's receipt chain.
+    #[derive(Copy)]
     pub struct DeliveryStateReceipt {
         context: SigningContext,
         served_at: FinalizedView,
@@ -158,6 +163,7 @@ object! {
 
 object! {
     /// `DeliveryResultStateV1`: the complete state after one record mutation.
+    #[derive(Copy)]
     pub struct DeliveryResultState {
         action: DeliveryStateAction,
         stream_id: Bytes32,

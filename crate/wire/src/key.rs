@@ -15,8 +15,10 @@ macro_rules! tagged_key {
         impl Canonical for $name {
             const MIN_BYTES: usize = 33;
 
-            fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-                if u8::decode(reader)? == 1 { Bytes32::decode(reader).map(Self) } else { Err(DecodeError::UnknownTag) }
+            fn read(reader: &mut Reader<'_>) -> Self {
+                let algorithm = u8::read(reader);
+                reader.require(algorithm == 1, DecodeError::UnknownTag);
+                Self(Canonical::read(reader))
             }
 
             fn encode(&self, writer: &mut Writer) {

@@ -26,12 +26,10 @@ impl Deref for HpkeCiphertext {
 impl Canonical for HpkeCiphertext {
     const MIN_BYTES: usize = 4 + bound::HPKE_CIPHERTEXT_BYTES;
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        match reader.length(bound::HPKE_CIPHERTEXT_BYTES) {
-            Ok(bound::HPKE_CIPHERTEXT_BYTES) => reader.array().map(Self),
-            Err(DecodeError::Truncated) => Err(DecodeError::Truncated),
-            Ok(_) | Err(_) => Err(DecodeError::EnvelopeLength),
-        }
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let length = usize::try_from(u32::read(reader));
+        reader.require(length == Ok(bound::HPKE_CIPHERTEXT_BYTES), DecodeError::EnvelopeLength);
+        Self(reader.array())
     }
 
     fn encode(&self, writer: &mut Writer) {
@@ -69,6 +67,7 @@ object! {
 
 object! {
     /// `KeyBatchReceiptV1`: the provider made one batch durable on the key stream.
+    #[derive(Copy)]
     pub struct KeyBatchReceipt {
         context: SigningContext,
         served_at: FinalizedView,

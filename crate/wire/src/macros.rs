@@ -65,10 +65,10 @@ macro_rules! object {
         impl $crate::codec::Canonical for $name {
             const MIN_BYTES: usize = 0 $(+ <$ty as $crate::codec::Canonical>::MIN_BYTES)+;
 
-            fn decode(reader: &mut $crate::reader::Reader<'_>) -> Result<Self, $crate::error::DecodeError> {
-                let value = Self { $($field: $crate::codec::Canonical::decode(reader)?,)+ };
-                $( ($check)(&value)?; )?
-                Ok(value)
+            fn read(reader: &mut $crate::reader::Reader<'_>) -> Self {
+                let value = Self { $($field: $crate::codec::Canonical::read(reader),)+ };
+                $( reader.check(|| ($check)(&value)); )?
+                value
             }
 
             fn encode(&self, writer: &mut $crate::writer::Writer) {
@@ -81,33 +81,42 @@ macro_rules! object {
 /// An enum without fields: a one-byte tag (or `u16` where said).
 #[macro_export]
 macro_rules! tags {
-    ($(#[$meta:meta])* pub enum $name:ident : $repr:ty { $($(#[$variant_meta:meta])* $variant:ident = $tag:literal,)+ }) => {
+    ($(#[$meta:meta])* pub enum $name:ident : $repr:ty {
+        $(#[$first_meta:meta])* $first:ident = $first_tag:literal,
+        $($(#[$variant_meta:meta])* $variant:ident = $tag:literal,)*
+    }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$variant_meta])* #[allow(missing_docs)] $variant,)+ }
+        pub enum $name {
+            $(#[$first_meta])* #[allow(missing_docs)] $first,
+            $($(#[$variant_meta])* #[allow(missing_docs)] $variant,)*
+        }
 
         impl $name {
             /// Every value, ascending by tag.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+            pub const ALL: &'static [Self] = &[Self::$first, $(Self::$variant,)*];
 
             /// The numeric discriminant on the wire.
             pub const fn tag(self) -> $repr {
-                match self { $(Self::$variant => $tag,)+ }
+                match self { Self::$first => $first_tag, $(Self::$variant => $tag,)* }
             }
 
             /// The specification's name.
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => stringify!($variant),)+ }
+                match self { Self::$first => stringify!($first), $(Self::$variant => stringify!($variant),)* }
             }
         }
 
         impl $crate::codec::Canonical for $name {
             const MIN_BYTES: usize = <$repr as $crate::codec::Canonical>::MIN_BYTES;
 
-            fn decode(reader: &mut $crate::reader::Reader<'_>) -> Result<Self, $crate::error::DecodeError> {
-                match <$repr as $crate::codec::Canonical>::decode(reader)? {
-                    $($tag => Ok(Self::$variant),)+
-                    _ => Err($crate::error::DecodeError::UnknownTag),
+            fn read(reader: &mut $crate::reader::Reader<'_>) -> Self {
+                match <$repr as $crate::codec::Canonical>::read(reader) {
+                    $($tag => Self::$variant,)*
+                    tag => {
+                        reader.require(tag == $first_tag, $crate::error::DecodeError::UnknownTag);
+                        Self::$first
+                    }
                 }
             }
 
@@ -122,32 +131,44 @@ macro_rules! tags {
 #[macro_export]
 macro_rules! union {
     ($(#[$meta:meta])* pub enum $name:ident : $repr:ty {
-        $($(#[$variant_meta:meta])* $variant:ident $(($bind:ident : $ty:ty))? = $tag:literal,)+
+        $(#[$first_meta:meta])* $first:ident $(($first_bind:ident : $first_ty:ty))? = $first_tag:literal,
+        $($(#[$variant_meta:meta])* $variant:ident $(($bind:ident : $ty:ty))? = $tag:literal,)*
     } $(check $check:expr;)?) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[allow(clippy::large_enum_variant)]
-        pub enum $name { $($(#[$variant_meta])* #[allow(missing_docs)] $variant $(($ty))?,)+ }
+        pub enum $name {
+            $(#[$first_meta])* #[allow(missing_docs)] $first $(($first_ty))?,
+            $($(#[$variant_meta])* #[allow(missing_docs)] $variant $(($ty))?,)*
+        }
 
         impl $crate::codec::Canonical for $name {
             const MIN_BYTES: usize = <$repr as $crate::codec::Canonical>::MIN_BYTES;
 
-            fn decode(reader: &mut $crate::reader::Reader<'_>) -> Result<Self, $crate::error::DecodeError> {
-                let value = match <$repr as $crate::codec::Canonical>::decode(reader)? {
-                    $($tag => Self::$variant $((<$ty as $crate::codec::Canonical>::decode(reader)?))?,)+
-                    _ => return Err($crate::error::DecodeError::UnknownTag),
+            fn read(reader: &mut $crate::reader::Reader<'_>) -> Self {
+                let value = match <$repr as $crate::codec::Canonical>::read(reader) {
+                    $($tag => Self::$variant $((<$ty as $crate::codec::Canonical>::read(reader)))?,)*
+                    tag => {
+                        reader.require(tag == $first_tag, $crate::error::DecodeError::UnknownTag);
+                        Self::$first $((<$first_ty as $crate::codec::Canonical>::read(reader)))?
+                    }
                 };
-                $( ($check)(&value)?; )?
-                Ok(value)
+                $( reader.check(|| ($check)(&value)); )?
+                value
             }
 
             fn encode(&self, writer: &mut $crate::writer::Writer) {
                 match self {
+                    Self::$first $(($first_bind))? => {
+                        let tag: $repr = $first_tag;
+                        tag.encode(writer);
+                        $($first_bind.encode(writer);)?
+                    }
                     $(Self::$variant $(($bind))? => {
                         let tag: $repr = $tag;
                         tag.encode(writer);
                         $($bind.encode(writer);)?
-                    })+
+                    })*
                 }
             }
         }

@@ -6,6 +6,7 @@ use crate::record::{RecordId, RecordKind, RecordOrigin};
 
 object! {
     /// `AppendReceiptV1`: one record, its two predecessors, one signature.
+    #[derive(Copy)]
     pub struct AppendReceipt {
         context: SigningContext,
         served_at: FinalizedView,

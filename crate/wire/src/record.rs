@@ -53,6 +53,7 @@ impl RecordId {
 
 object! {
     /// `RecordHeaderV1`: what the broker sees of a record.
+    #[derive(Copy)]
     pub struct RecordHeader {
         stream_id: Bytes32,
         lane_id: Bytes32,

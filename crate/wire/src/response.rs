@@ -12,6 +12,7 @@ use crate::request::{Credit, RequestMethod};
 
 object! {
     /// `FastDurableWatermarkV1`: the peer's claim of what is durable, never our position.
+    #[derive(Copy)]
     pub struct DurableWatermark {
         stream_id: Bytes32,
         provider_epoch: ProviderEpoch,

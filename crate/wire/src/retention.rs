@@ -7,6 +7,7 @@ use crate::error::DecodeError;
 
 object! {
     /// `StandardRetentionAnchorV1`: the floor of a stream, or of one lane.
+    #[derive(Copy)]
     pub struct StandardRetentionAnchor {
         context: SigningContext,
         served_at: FinalizedView,
@@ -26,6 +27,7 @@ object! {
 
 object! {
     /// `GroupRetentionAnchorV1`: the latest retained receipt of a group.
+    #[derive(Copy)]
     pub struct GroupRetentionAnchor {
         context: SigningContext,
         served_at: FinalizedView,
@@ -42,6 +44,7 @@ object! {
 
 object! {
     /// `FastRetentionAnchorV1`: the floor of one broker epoch.
+    #[derive(Copy)]
     pub struct FastRetentionAnchor {
         context: SigningContext,
         served_at: FinalizedView,

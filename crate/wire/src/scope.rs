@@ -43,15 +43,11 @@ impl Deref for LaneSet {
 impl Canonical for LaneSet {
     const MIN_BYTES: usize = 4;
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let lanes = List::<Bytes32, { bound::MAX_LANE_IDS_PER_GRANT }>::decode(reader)?;
-        if lanes.is_empty() {
-            return Err(DecodeError::Empty);
-        }
-        if !lanes.is_sorted_by(|a, b| a < b) {
-            return Err(DecodeError::NotAscending);
-        }
-        Ok(Self(lanes))
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let lanes = List::<Bytes32, { bound::MAX_LANE_IDS_PER_GRANT }>::read(reader);
+        reader.require(!lanes.is_empty(), DecodeError::Empty);
+        reader.require(lanes.is_sorted_by(|a, b| a < b), DecodeError::NotAscending);
+        Self(lanes)
     }
 
     fn encode(&self, writer: &mut Writer) {

@@ -24,10 +24,10 @@ use crate::snapshot::SnapshotManifest;
 use crate::transition::BrokerEpochTransition;
 use crate::writer::Writer;
 
-/// An object with a context first and a signature last.
-pub trait Signed: Canonical {
+/// An object with a context first and a signature last, of whatever kind.
+pub trait Signed {
     /// The ASCII domain separator.
-    const DOMAIN: &'static str;
+    fn domain(&self) -> &'static str;
 
     /// The chain that the object says it belongs to.
     fn context(&self) -> &SigningContext;
@@ -35,21 +35,43 @@ pub trait Signed: Canonical {
     /// The signature, not yet checked.
     fn signature(&self) -> &Signature;
 
+    /// Appends its canonical bytes.
+    fn write(&self, writer: &mut Writer);
+
     /// The bytes whose Keccak-256 digest is signed.
-    fn signing_bytes(&self) -> Vec<u8> {
-        let mut writer = Writer::with_capacity(Self::MIN_BYTES + Self::DOMAIN.len());
-        writer.raw(Self::DOMAIN.as_bytes());
-        self.encode(&mut writer);
-        let mut bytes = writer.into_bytes();
-        // Every signed object lists its signature last: the fields before it are all but its 64 bytes.
-        bytes.truncate(bytes.len() - self.signature().0.len());
-        bytes
+    fn signing_bytes(&self) -> Vec<u8>
+    where
+        Self: Sized,
+    {
+        signing_bytes(self)
     }
 
     /// The signing digest: what the signer signs, and how other objects name this one.
-    fn digest(&self) -> Bytes32 {
-        keccak256(&self.signing_bytes())
+    fn digest(&self) -> Bytes32
+    where
+        Self: Sized,
+    {
+        digest(self)
     }
+}
+
+/// Most signed objects are shorter: what is reserved for their signing bytes.
+const USUAL_BYTES: usize = 640;
+
+/// [`Signed::signing_bytes`] of an object of any kind.
+pub fn signing_bytes(object: &dyn Signed) -> Vec<u8> {
+    let mut writer = Writer::with_capacity(USUAL_BYTES);
+    writer.raw(object.domain().as_bytes());
+    object.write(&mut writer);
+    let mut bytes = writer.into_bytes();
+    // Every signed object lists its signature last: the fields before it are all but its 64 bytes.
+    bytes.truncate(bytes.len().saturating_sub(object.signature().0.len()));
+    bytes
+}
+
+/// [`Signed::digest`] of an object of any kind.
+pub fn digest(object: &dyn Signed) -> Bytes32 {
+    keccak256(&signing_bytes(object))
 }
 
 /// A signed object of a provider: it also says at which finalized view it was authorised.
@@ -77,7 +99,9 @@ pub struct SigningEntry {
 macro_rules! registry {
     ($($ty:ident = $name:literal, $domain:literal, $signature:ident;)+) => {
         $(impl Signed for $ty {
-            const DOMAIN: &'static str = $domain;
+            fn domain(&self) -> &'static str {
+                $domain
+            }
 
             fn context(&self) -> &SigningContext {
                 &self.context
@@ -85,6 +109,10 @@ macro_rules! registry {
 
             fn signature(&self) -> &Signature {
                 &self.$signature
+            }
+
+            fn write(&self, writer: &mut Writer) {
+                self.encode(writer);
             }
         })+
 

@@ -9,6 +9,7 @@ use crate::record::StandardRecordId;
 
 union! {
     /// What a snapshot holds.
+    #[derive(Copy)]
     pub enum SnapshotScope: u8 {
         Stream = 1,
         Lane(lane_id: Bytes32) = 2,
@@ -17,6 +18,7 @@ union! {
 
 union! {
     /// Through where a snapshot holds it.
+    #[derive(Copy)]
     pub enum SnapshotCoverage: u8 {
         StandardRecordId(id: StandardRecordId) = 1,
         CheckpointReceiptDigest(digest: Bytes32) = 2,

@@ -33,6 +33,7 @@ tags! {
 
 object! {
     /// `BrokerEpochTransitionV1`: a link of the checkpoint chain.
+    #[derive(Copy)]
     pub struct BrokerEpochTransition {
         context: SigningContext,
         served_at: FinalizedView,

@@ -31,7 +31,7 @@ pub struct Glue<'a> {
 pub enum Build {
     /// As it ships: `release`, then wasm-opt.
     Release,
-    /// As it ships where its size counts most: the profile `release-verifier`, then wasm-opt.
+    /// As it ships where its size counts most: the profile `release-verifier`, then wasm-opt, its glue minified.
     Small,
     /// Optimised enough to compute, built soon: the profile `wasm-dev`.
     Dev,
@@ -46,6 +46,11 @@ pub enum Host {
     Node,
 }
 
+/// What wasm-opt does for speed.
+const FAST: &[&str] = &["-O3"];
+/// What it does for size: what is inlined where it is called once is large to compress.
+const SMALL: &[&str] = &["-Oz", "--converge", "--one-caller-inline-max-function-size=1"];
+
 impl Glue<'_> {
     /// Makes the glue and returns the path of its JavaScript. What is made from the very same `.wasm` is kept.
     pub fn make(&self, workspace: &Workspace, setup: &Setup) -> Result<PathBuf> {
@@ -56,7 +61,12 @@ impl Glue<'_> {
         let script = self.out.join(self.name).with_extension("js");
 
         let binaryen = stamp::read(&workspace.node_modules().join("binaryen/package.json"))?;
-        let inputs = [stamp::read(&built)?, tools.version.into_bytes(), binaryen];
+        let flags = match self.build {
+            Build::Release => FAST,
+            Build::Small => SMALL,
+            Build::Dev => &[],
+        };
+        let inputs = [stamp::read(&built)?, tools.version.into_bytes(), binaryen, flags.join(" ").into_bytes()];
         let stamp = Stamp::new(self.out.join(".stamp"), &inputs);
         if stamp.is_current() && script.is_file() {
             return Ok(script);
@@ -80,13 +90,18 @@ impl Glue<'_> {
             stamp::write(&staged.join("package.json"), "{ \"type\": \"commonjs\" }\n")?;
         }
         if self.build != Build::Dev {
-            let level = if self.build == Build::Small { "-Oz" } else { "-O3" };
-            eprint!("[wasm] {package}: wasm-opt {level} (about 20 s) … ");
+            eprint!("[wasm] {package}: wasm-opt {} (about 20 s) … ", flags.join(" "));
             let started = Instant::now();
             let wasm = staged.join(format!("{}_bg.wasm", self.name));
             // No feature flag: wasm-opt reads `target_features`, and what more it allowed browsers might refuse.
-            process::run(node.program("wasm-opt").arg(level).arg(&wasm).arg("-o").arg(&wasm))?;
+            process::run(node.program("wasm-opt").args(flags).arg(&wasm).arg("-o").arg(&wasm))?;
             eprintln!("done ({:.0} s)", started.elapsed().as_secs_f64());
+        }
+        if self.build == Build::Small {
+            let script = staged.join(self.name).with_extension("js");
+            process::run(
+                node.program("rolldown").arg(&script).args(["--minify", "--format", "esm", "--file"]).arg(&script),
+            )?;
         }
         remove_dir(&self.out)?;
         fs::rename(&staged, &self.out).with_context(|| format!("cannot make {}", self.out.display()))?;

@@ -11,10 +11,11 @@ pub mod broker;
 pub mod lie;
 pub mod socket;
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::extract::{Path, Query, State};
 use axum::http::{header, HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -103,19 +104,23 @@ async fn info(State(node): State<Arc<Node>>) -> Response {
 /// The largest message: a broadcast with room for fields that we do not know.
 const MAX_MESSAGE_BYTES: usize = 2 * MAX_SOC_BYTES;
 
-fn upgraded(headers: &HeaderMap, upgrade: WebSocketUpgrade) -> Result<WebSocketUpgrade, Response> {
+fn upgraded<F>(
+    headers: &HeaderMap,
+    upgrade: WebSocketUpgrade,
+    serve: impl FnOnce(WebSocket) -> F + Send + 'static,
+) -> Response
+where
+    F: Future<Output = ()> + Send + 'static,
+{
     // A page of another site must not speak through a visitor's browser: CORS does not cover WebSockets.
     if headers.get(header::ORIGIN).is_some_and(|origin| !is_loopback(origin)) {
-        return Err((StatusCode::FORBIDDEN, "not from this origin").into_response());
+        return (StatusCode::FORBIDDEN, "not from this origin").into_response();
     }
-    Ok(upgrade.max_message_size(MAX_MESSAGE_BYTES).max_frame_size(MAX_MESSAGE_BYTES))
+    upgrade.max_message_size(MAX_MESSAGE_BYTES).max_frame_size(MAX_MESSAGE_BYTES).on_upgrade(serve)
 }
 
 async fn direct(State(node): State<Arc<Node>>, headers: HeaderMap, upgrade: WebSocketUpgrade) -> Response {
-    match upgraded(&headers, upgrade) {
-        Ok(upgrade) => upgrade.on_upgrade(async move |socket| socket::serve_direct(&node, socket).await),
-        Err(refused) => refused,
-    }
+    upgraded(&headers, upgrade, move |socket| async move { socket::serve_direct(&node, socket).await })
 }
 
 #[derive(Deserialize)]
@@ -146,12 +151,12 @@ async fn subscribe(
     let Some(join) = asked(&node, &owner, &topic, &bridge).filter(|_| bridge.identity.is_some()) else {
         return (StatusCode::BAD_REQUEST, "no such stream, broker or identity").into_response();
     };
-    match upgraded(&headers, upgrade) {
-        Ok(upgrade) => {
-            upgrade.on_upgrade(async move |socket| socket::serve_subscriber(&node, &join, bridge.cursor, socket).await)
-        }
-        Err(refused) => refused,
-    }
+    let cursor = bridge.cursor;
+    upgraded(
+        &headers,
+        upgrade,
+        move |socket| async move { socket::serve_subscriber(&node, &join, cursor, socket).await },
+    )
 }
 
 async fn publish(
@@ -164,8 +169,5 @@ async fn publish(
     let Some(join) = asked(&node, &owner, &topic, &bridge) else {
         return (StatusCode::BAD_REQUEST, "no such stream or broker").into_response();
     };
-    match upgraded(&headers, upgrade) {
-        Ok(upgrade) => upgrade.on_upgrade(async move |socket| socket::serve_publisher(&node, &join, socket).await),
-        Err(refused) => refused,
-    }
+    upgraded(&headers, upgrade, move |socket| async move { socket::serve_publisher(&node, &join, socket).await })
 }

@@ -3,6 +3,7 @@
 mod audit_file;
 mod batch;
 mod provider;
+pub mod rows;
 
 pub use audit_file::AuditFile;
 pub use batch::{Batch, Record};

@@ -4,19 +4,18 @@
 //! parts that say their length never more than that. A part that says nothing is tried again only when its bytes have
 //! doubled, so the work is linear whatever the chunks are.
 
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use remuda_wire::audit::{AuditMagic, HeldObject};
 use remuda_wire::bound;
 use remuda_wire::chain::BrokerState;
-use remuda_wire::context::SigningContext;
 use remuda_wire::key::SigningPublicKey;
 use remuda_wire::request::OpenSubscriptionRequest;
 use remuda_wire::snapshot::SnapshotManifest;
 use remuda_wire::{Bytes32, Canonical, DecodeError, Reader};
 
 use super::judge::Judge;
+use crate::sorted::SortedMap;
 
 /// One item, its long byte strings borrowed.
 #[derive(Debug)]
@@ -39,7 +38,7 @@ pub(super) struct Fault {
 #[derive(Debug)]
 enum Stage {
     Start,
-    ChainReads { left: usize, views: BTreeSet<(u64, Bytes32, Bytes32)>, duplicate: bool },
+    ChainReads { left: usize, views: SortedMap<(u64, Bytes32, Bytes32), ()>, duplicate: bool },
     Items { done: usize, declared: usize },
     Failed(Fault),
 }
@@ -157,87 +156,74 @@ impl Feed {
 
     fn attempt(&mut self, bytes: &[u8], judge: &mut Option<Judge>) -> Result<Attempt, DecodeError> {
         let mut reader = Reader::new(bytes);
-        let attempt = match &mut self.stage {
-            Stage::Start => decode_start(&mut reader).map(|(context, stream_id, reads)| {
-                *judge = Some(Judge::new(context, stream_id));
-                self.stage = Stage::ChainReads { left: reads, views: BTreeSet::new(), duplicate: false };
-            }),
-            Stage::ChainReads { left: 0, duplicate: true, .. } => return Err(DecodeError::Duplicate),
-            Stage::ChainReads { left: 0, .. } => reader.length(bound::MAX_AUDIT_ITEMS).map(|declared| {
-                self.stage = Stage::Items { done: 0, declared };
-            }),
-            Stage::ChainReads { left, views, duplicate } => BrokerState::decode(&mut reader).map(|read| {
-                *left -= 1;
-                *duplicate |= !views.insert((read.view.height, read.view.block_hash, read.view.chain_instance_id));
-                if let Some(judge) = judge {
+        // A part that does not say its length is tried again when its bytes have doubled.
+        let mut wanted = bytes.len().saturating_mul(2).max(FIRST_ATTEMPT_BYTES);
+        match &mut self.stage {
+            Stage::Start => {
+                AuditMagic::read(&mut reader);
+                let (context, stream_id) = (Canonical::read(&mut reader), Canonical::read(&mut reader));
+                let left = reader.length(bound::MAX_AUDIT_CHAIN_READS);
+                if reader.result().is_ok() {
+                    *judge = Some(Judge::new(context, stream_id));
+                    self.stage = Stage::ChainReads { left, views: SortedMap::new(), duplicate: false };
+                }
+            }
+            Stage::ChainReads { left: 0, duplicate: true, .. } => reader.fail(DecodeError::Duplicate),
+            Stage::ChainReads { left: 0, .. } => {
+                let declared = reader.length(bound::MAX_AUDIT_ITEMS);
+                if reader.result().is_ok() {
+                    self.stage = Stage::Items { done: 0, declared };
+                }
+            }
+            Stage::ChainReads { left, views, duplicate } => {
+                let read = BrokerState::read(&mut reader);
+                if let (Ok(()), Some(judge)) = (reader.result(), judge) {
+                    *left -= 1;
+                    let view = (read.view.height, read.view.block_hash, read.view.chain_instance_id);
+                    *duplicate |= views.insert(view, ()).is_some();
                     judge.chain_read(read);
                 }
-            }),
+            }
             Stage::Items { done, declared } if done == declared => return Ok(Attempt::Over),
-            Stage::Items { done, .. } => match decode_item(&mut reader) {
-                Ok(item) => {
-                    if let Some(judge) = judge {
-                        judge.item(*done, &item);
-                    }
+            Stage::Items { done, .. } => {
+                let item = read_item(&mut reader, &mut wanted);
+                if let (Ok(()), Some(judge)) = (reader.result(), judge) {
+                    judge.item(*done, &item);
                     *done += 1;
-                    Ok(())
                 }
-                Err(Cut::Wants(wanted)) => return Ok(Attempt::Wants(wanted)),
-                Err(Cut::Error(error)) => Err(error),
-            },
+            }
             Stage::Failed(_) => return Ok(Attempt::Wants(0)),
-        };
-        match attempt {
+        }
+        match reader.result() {
             Ok(()) => Ok(Attempt::Consumed(bytes.len() - reader.remaining())),
-            Err(DecodeError::Truncated) => Ok(Attempt::Wants(double(bytes.len()))),
+            Err(DecodeError::Truncated) => Ok(Attempt::Wants(wanted)),
             Err(error) => Err(error),
         }
     }
 }
 
-fn double(bytes: usize) -> usize {
-    bytes.saturating_mul(2).max(FIRST_ATTEMPT_BYTES)
-}
-
-fn decode_start(reader: &mut Reader<'_>) -> Result<(SigningContext, Bytes32, usize), DecodeError> {
-    AuditMagic::decode(reader)?;
-    let (context, stream_id) = (SigningContext::decode(reader)?, Bytes32::decode(reader)?);
-    Ok((context, stream_id, reader.length(bound::MAX_AUDIT_CHAIN_READS)?))
-}
-
-/// Why an item is not there.
-enum Cut {
-    Wants(usize),
-    Error(DecodeError),
-}
-
-fn decode_item<'a>(reader: &mut Reader<'a>) -> Result<Item<'a>, Cut> {
+/// Reads an item. Where its long byte string is cut, `wanted` becomes how many bytes the item has.
+fn read_item<'a>(reader: &mut Reader<'a>, wanted: &mut usize) -> Item<'a> {
     let total = reader.remaining();
-    let cut = |error| match error {
-        DecodeError::Truncated => Cut::Wants(double(total)),
-        error => Cut::Error(error),
+    let mut long_bytes = |reader: &mut Reader<'a>, bound, bytes_after: usize| {
+        let length = reader.length(bound);
+        if reader.result().is_ok() && reader.remaining() < length {
+            *wanted = (total - reader.remaining()).saturating_add(length).saturating_add(bytes_after);
+        }
+        reader.take(length)
     };
-    match u8::decode(reader).map_err(cut)? {
-        1 => Canonical::decode(reader).map(Item::Subscription).map_err(cut),
-        2 => {
-            let length = reader.length(bound::MAX_WIRE_FRAME_BYTES).map_err(cut)?;
-            take_exactly(reader, total, length, 0).map(Item::ServerFrame)
+    match u8::read(reader) {
+        1 => Item::Subscription(Canonical::read(reader)),
+        2 => Item::ServerFrame(long_bytes(reader, bound::MAX_WIRE_FRAME_BYTES, 0)),
+        3 => Item::Snapshot {
+            manifest: Canonical::read(reader),
+            receipt: Canonical::read(reader),
+            bytes: long_bytes(reader, bound::MAX_AUDIT_SNAPSHOT_BYTES, SigningPublicKey::MIN_BYTES),
+            application_key: Canonical::read(reader),
+        },
+        tag => {
+            reader.require(tag == 4, DecodeError::UnknownTag);
+            Item::Held(Canonical::read(reader))
         }
-        3 => {
-            let (manifest, receipt) =
-                (Canonical::decode(reader).map_err(cut)?, Canonical::decode(reader).map_err(cut)?);
-            let length = reader.length(bound::MAX_AUDIT_SNAPSHOT_BYTES).map_err(cut)?;
-            let bytes = take_exactly(reader, total, length, SigningPublicKey::MIN_BYTES)?;
-            let application_key = Canonical::decode(reader).map_err(cut)?;
-            Ok(Item::Snapshot { manifest, receipt, bytes, application_key })
-        }
-        4 => Canonical::decode(reader).map(Item::Held).map_err(cut),
-        _ => Err(Cut::Error(DecodeError::UnknownTag)),
     }
-}
-
-/// The next `length` bytes, or exactly how many bytes the item has when `tail` more follow them.
-fn take_exactly<'a>(reader: &mut Reader<'a>, total: usize, length: usize, tail: usize) -> Result<&'a [u8], Cut> {
-    let before = total - reader.remaining();
-    reader.take(length).map_err(|_| Cut::Wants(before.saturating_add(length).saturating_add(tail)))
 }

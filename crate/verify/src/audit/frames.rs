@@ -117,12 +117,13 @@ impl Judge {
 
     /// A transition names no subscription: it is authenticated once, and every open fast one adopts it or fails.
     fn transition(&mut self, item: usize, transition: &BrokerEpochTransition) {
-        let Self { subscriptions, provenance, open, .. } = self;
+        let open = self.open();
+        let Self { subscriptions, provenance, .. } = self;
         let mut authentic = None;
         let mut first_failure = None;
         let mut failed = Vec::new();
         let mut listeners = 0;
-        for at in open.iter().copied() {
+        for at in open {
             let verifier = subscriptions.get_mut(at).and_then(|subscription| subscription.verifier.as_mut());
             let Some(Verifier::Fast(fast)) = verifier else { continue };
             listeners += 1;

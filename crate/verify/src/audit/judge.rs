@@ -1,6 +1,5 @@
 //! Judging one item after the other.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use remuda_wire::audit::HeldObject;
@@ -18,11 +17,11 @@ use super::groups::Groups;
 use super::provenance::Provenance;
 use super::report::{AuditReport, AuditVerdict, Finding};
 use super::subscription::{GroupPlace, Subscription, Verifier};
-use crate::evidence::AuthenticatedObject;
 use crate::fast::{FastState, FastSubscription, FastSubscriptionConfig};
 use crate::group::{GroupName, GroupSubscriptionConfig};
 use crate::record_shape::StreamShape;
 use crate::snapshot::{SnapshotAnchor, SnapshotBundle, SnapshotExpectation};
+use crate::sorted::SortedMap;
 use crate::standard::{StandardReplay, StandardReplayConfig, StandardState};
 use crate::subscription::LegalSubscription;
 
@@ -33,10 +32,10 @@ pub(super) struct Judge {
     /// From the first usable chain read with a stream.
     shape: Option<StreamShape>,
     pub subscriptions: Vec<Subscription>,
-    /// Those whose verifier is still there.
-    pub open: BTreeSet<usize>,
+    /// Those whose verifier may still be there: that one ended is noticed when they are gone through.
+    open: Vec<usize>,
     /// The latest subscription of each id.
-    pub by_id: BTreeMap<Bytes32, usize>,
+    pub by_id: SortedMap<Bytes32, usize>,
     pub groups: Groups,
     findings: Vec<Finding>,
     items: usize,
@@ -49,8 +48,8 @@ impl Judge {
             provenance: Provenance::new(context, stream_id),
             shape: None,
             subscriptions: Vec::new(),
-            open: BTreeSet::new(),
-            by_id: BTreeMap::new(),
+            open: Vec::new(),
+            by_id: SortedMap::new(),
             groups: Groups::default(),
             findings: Vec::new(),
             items: 0,
@@ -95,15 +94,13 @@ impl Judge {
     pub fn item(&mut self, item: usize, content: &Item<'_>) {
         self.items = self.items.saturating_add(1);
         match content {
-            Item::Subscription(request) => self.open(item, request.clone()),
+            Item::Subscription(request) => self.subscribe(item, request.clone()),
             Item::ServerFrame(bytes) => match ServerFrame::from_bytes(bytes) {
                 Ok(frame) => self.frame(item, &frame.0),
                 Err(error) => {
                     self.find(item, error);
                     // A client would close the session.
-                    while let Some(at) = self.open.first().copied() {
-                        self.end(at);
-                    }
+                    self.open().into_iter().for_each(|at| self.end(at));
                 }
             },
             Item::Snapshot { manifest, receipt, bytes, application_key } => {
@@ -129,12 +126,18 @@ impl Judge {
         self.shape.unwrap_or(StreamShape { purpose: Purpose::Main, encrypted: true })
     }
 
+    /// The subscriptions whose verifier is still there.
+    pub fn open(&mut self) -> Vec<usize> {
+        let Self { open, subscriptions, .. } = self;
+        open.retain(|at| subscriptions.get(*at).is_some_and(|subscription| subscription.verifier.is_some()));
+        open.clone()
+    }
+
     /// Ends a subscription's judgement.
     pub fn end(&mut self, at: usize) {
-        self.open.remove(&at);
         let ended = self.subscriptions.get_mut(at).and_then(|subscription| subscription.verifier.take());
         if let Some(place) = ended.and_then(|verifier| verifier.group()) {
-            self.groups.leave(at, &place);
+            self.groups.leave(&place);
         }
     }
 
@@ -145,7 +148,7 @@ impl Judge {
         }
     }
 
-    fn open(&mut self, item: usize, request: OpenSubscriptionRequest) {
+    fn subscribe(&mut self, item: usize, request: OpenSubscriptionRequest) {
         let at = self.subscriptions.len();
         // The same id again is a new judgement.
         if let Some(replaced) = self.by_id.insert(request.subscription_id, at) {
@@ -153,7 +156,7 @@ impl Judge {
         }
         let verifier = match self.verifier(at, &request) {
             Ok(verifier) => {
-                self.open.insert(at);
+                self.open.push(at);
                 Some(verifier)
             }
             Err(refusal) => {
@@ -227,11 +230,10 @@ impl Judge {
         };
         let bundle = SnapshotBundle { manifest, receipt, bytes, application_key: &application_key };
         let snapshot = expectation.verify(&bundle, &self.provenance.chain)?;
-        let anchor = match snapshot.anchor().clone() {
-            SnapshotAnchor::Checkpoint(receipt) => AuthenticatedObject::CheckpointReceipt(receipt),
-            SnapshotAnchor::Append(receipt) => AuthenticatedObject::AppendReceipt(receipt),
-        };
-        self.provenance.keep(item, &anchor);
+        match snapshot.anchor() {
+            SnapshotAnchor::Checkpoint(receipt) => self.provenance.keep(item, &**receipt, receipt.digest()),
+            SnapshotAnchor::Append(receipt) => self.provenance.keep(item, &**receipt, receipt.digest()),
+        }
         Ok(())
     }
 }

@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 use remuda_wire::audit::HeldObject;
 use remuda_wire::context::SigningContext;
 use remuda_wire::key_batch::KeyBatchReceipt;
-use remuda_wire::verdict::{Contradiction, VerifyError};
+use remuda_wire::verdict::VerifyError;
 use remuda_wire::Bytes32;
 
 use super::report::Evidence;
 use crate::authentic::{Authority, Verified};
-use crate::evidence::{AuthenticatedObject, EvidencePool, Evident};
+use crate::evidence::{evident, AuthenticatedObject, EvidencePool, Evident};
 use crate::trusted_chain::TrustedChain;
 
 /// Chain, keys, pool and what the pool found.
@@ -46,8 +46,7 @@ impl Provenance {
     /// As [`Authority::authenticate`].
     pub fn authenticate<T: Evident + Clone>(&mut self, item: usize, object: &T) -> Result<Verified<T>, VerifyError> {
         let object = self.authority().authenticate(object.clone())?;
-        let found = self.pool.insert_verified(item, &object);
-        self.note(item, found);
+        self.keep(item, &*object, object.digest());
         Ok(object)
     }
 
@@ -65,17 +64,13 @@ impl Provenance {
     /// As [`Authority::authenticate`].
     pub fn authenticate_held(&mut self, item: usize, object: HeldObject) -> Result<AuthenticatedObject, VerifyError> {
         let object = self.authority().authenticate_held(object)?;
-        self.keep(item, &object);
+        self.keep(item, evident(&object), object.digest());
         Ok(object)
     }
 
     /// Puts an object that is already authentic into the pool.
-    pub fn keep(&mut self, item: usize, object: &AuthenticatedObject) {
-        let found = self.pool.insert(item, object);
-        self.note(item, found);
-    }
-
-    fn note(&mut self, item: usize, found: Vec<(Contradiction, usize)>) {
+    pub fn keep(&mut self, item: usize, object: &dyn Evident, digest: Bytes32) {
+        let found = self.pool.insert_evident(item, object, digest);
         self.signatures += 1;
         self.evidence.extend(found.into_iter().map(|(code, earlier)| Evidence { code, items: [earlier, item] }));
     }

@@ -14,8 +14,6 @@ use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::verdict::Contradiction;
 use remuda_wire::Bytes32;
 
-use crate::authentic::Verified;
-
 /// The comparable part of an authenticated object.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
@@ -94,9 +92,10 @@ pub(crate) struct KeyBatch {
 }
 
 impl Claim {
-    pub fn of<T: Evident>(object: &Verified<T>) -> Self {
+    /// Of an object and its signing digest.
+    pub fn of(object: &dyn Evident, digest: Bytes32) -> Self {
         let view = object.served_at();
-        Self { digest: object.digest(), height: view.height, block_hash: view.block_hash, body: object.body() }
+        Self { digest, height: view.height, block_hash: view.block_hash, body: object.body() }
     }
 
     /// The kind of fork, else a conflict of views. Equal digests are one object.

@@ -29,9 +29,11 @@ pub use pool::EvidencePool;
 
 use remuda_wire::verdict::Contradiction;
 
+use claim::Claim;
 pub(crate) use claim::Evident;
+pub(crate) use object::evident;
 
 /// How two authenticated objects contradict each other, whichever comes first; `None` when they do not.
 pub fn contradiction(a: &AuthenticatedObject, b: &AuthenticatedObject) -> Option<Contradiction> {
-    a.claim().contradicts(&b.claim())
+    Claim::of(evident(a), a.digest()).contradicts(&Claim::of(evident(b), b.digest()))
 }

@@ -1,6 +1,5 @@
 //! One batch: open while its records come, verified when its checkpoint closes it.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use remuda_wire::bound;
@@ -12,6 +11,7 @@ use remuda_wire::Bytes32;
 use super::FastState;
 use crate::authentic::Verified;
 use crate::merkle::merkle_root;
+use crate::sorted::SortedMap;
 use crate::sparse::{Folder, Proof, SparseMap};
 
 /// What a verified batch may be called to an application. Nothing stronger can be made from a weaker mode.
@@ -38,7 +38,7 @@ pub struct OpenBatch<R> {
     first_sequence: u64,
     last_sequence: u64,
     payload_bytes: u64,
-    lanes: BTreeMap<Bytes32, OpenLane>,
+    lanes: SortedMap<Bytes32, OpenLane>,
     records: Vec<R>,
 }
 
@@ -49,7 +49,7 @@ impl<R> Default for OpenBatch<R> {
             first_sequence: 0,
             last_sequence: 0,
             payload_bytes: 0,
-            lanes: BTreeMap::new(),
+            lanes: SortedMap::new(),
             records: Vec::new(),
         }
     }
@@ -93,7 +93,7 @@ impl<R> OpenBatch<R> {
     /// Adds a record whose order and budget are already checked.
     pub fn push(&mut self, record: OpenRecord, keep: R) {
         let leaf = lane_leaf_digest(&record.record_digest);
-        let lane = self.lanes.entry(record.lane_id).or_insert_with(|| OpenLane {
+        let lane = self.lanes.get_or_insert_with(record.lane_id, || OpenLane {
             first_sequence: record.sequence,
             last_sequence: record.sequence,
             leaves: Vec::new(),

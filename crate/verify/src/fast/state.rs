@@ -3,7 +3,7 @@
 use remuda_wire::Bytes32;
 
 /// What is known of the chain so far. A `None` is not known, and what it would be compared with is not checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FastState {
     /// The adopted lineage.
     pub broker_epoch: Option<u64>,

@@ -1,7 +1,5 @@
 //! One group's receipt chain, update by update.
 
-use alloc::collections::BTreeMap;
-
 use remuda_wire::context::SigningContext;
 use remuda_wire::group::{DeliveryResultState, DeliveryStateAction, DeliveryStateReceipt, GroupConfig, GroupStart};
 use remuda_wire::preimage::{group_genesis, initial_delivery_cycle_id, lease_id, redrive_delivery_cycle_id, GroupKey};
@@ -11,6 +9,7 @@ use remuda_wire::Bytes32;
 use super::cycle::{outcome, Cycle, Phase};
 use super::queue::Queue;
 use crate::authentic::Verified;
+use crate::sorted::SortedMap;
 
 /// A group by its full name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +63,7 @@ pub struct GroupChain {
     config_digest: Option<Bytes32>,
     /// After a cursor: a cycle never seen may already have a history.
     after_cursor: bool,
-    cycles: BTreeMap<Bytes32, Cycle>,
+    cycles: SortedMap<Bytes32, Cycle>,
     terminal: usize,
     queue: Queue,
 }
@@ -103,7 +102,7 @@ impl GroupChain {
             start: None,
             config_digest: None,
             after_cursor: after_group_receipt.is_some(),
-            cycles: BTreeMap::new(),
+            cycles: SortedMap::new(),
             terminal: 0,
             queue: Queue::default(),
         }
@@ -309,7 +308,9 @@ impl GroupChain {
                 if is_terminal && !before.is_some_and(|before| before.phase.is_terminal()) {
                     self.terminal += 1;
                 }
-                self.cycles.extend(successor);
+                if let Some((successor_id, successor)) = successor {
+                    self.cycles.insert(successor_id, successor);
+                }
             }
         }
         self.tail = step.receipt;

@@ -1,15 +1,15 @@
 //! Queue positions (§11.2): one per cycle, never reused, initial cycles in record order.
 
-use alloc::collections::{BTreeMap, BTreeSet};
-
 use remuda_wire::verdict::VerifyError;
+
+use crate::sorted::SortedMap;
 
 /// The positions seen so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    taken: BTreeSet<u64>,
+    taken: SortedMap<u64, ()>,
     /// Of initial cycles: record sequence to position. Both rise together.
-    initial: BTreeMap<u64, u64>,
+    initial: SortedMap<u64, u64>,
 }
 
 impl Queue {
@@ -18,7 +18,7 @@ impl Queue {
     /// # Errors
     /// [`VerifyError::QueueSequence`].
     pub fn check_free(&self, position: u64) -> Result<(), VerifyError> {
-        if self.taken.contains(&position) {
+        if self.taken.get(&position).is_some() {
             Err(VerifyError::QueueSequence)
         } else {
             Ok(())
@@ -31,8 +31,8 @@ impl Queue {
     /// [`VerifyError::QueueSequence`].
     pub fn check_initial(&self, record_sequence: u64, position: u64) -> Result<(), VerifyError> {
         self.check_free(position)?;
-        let before = self.initial.range(..record_sequence).next_back().is_none_or(|(_, before)| *before < position);
-        let after = self.initial.range(record_sequence..).next().is_none_or(|(_, after)| position < *after);
+        let before = self.initial.before(&record_sequence).is_none_or(|(_, before)| *before < position);
+        let after = self.initial.from(&record_sequence).next().is_none_or(|(_, after)| position < *after);
         if before && after {
             Ok(())
         } else {
@@ -45,7 +45,7 @@ impl Queue {
     /// # Errors
     /// [`VerifyError::QueueSequence`].
     pub fn check_tail(&self, position: u64) -> Result<(), VerifyError> {
-        if self.taken.last().is_none_or(|last| position > *last) {
+        if self.taken.last().is_none_or(|(last, ())| position > *last) {
             Ok(())
         } else {
             Err(VerifyError::QueueSequence)
@@ -54,7 +54,7 @@ impl Queue {
 
     /// Takes a position that was checked.
     pub fn take(&mut self, position: u64, initial_of: Option<u64>) {
-        self.taken.insert(position);
+        self.taken.insert(position, ());
         if let Some(record_sequence) = initial_of {
             self.initial.insert(record_sequence, position);
         }

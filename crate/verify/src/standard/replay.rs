@@ -7,8 +7,6 @@
 //! A refusal changes nothing: the state after it is the state before it. Sequences rise; that they start at zero or
 //! leave none out is not assumed: the chains say what is missing, numbers do not.
 
-use alloc::collections::BTreeMap;
-
 use remuda_wire::context::SigningContext;
 use remuda_wire::delivery::{DeliveryOf, RecordDelivery};
 use remuda_wire::preimage::{lane_receipt_genesis, stream_receipt_genesis};
@@ -20,6 +18,7 @@ use remuda_wire::Bytes32;
 
 use crate::authentic::{Authority, KeySource, Verified};
 use crate::record_shape::{check_record, StreamShape};
+use crate::sorted::SortedMap;
 
 /// What a replay subscription is about.
 #[derive(Clone, Debug)]
@@ -53,7 +52,7 @@ pub struct StandardState {
     /// The last sequence seen.
     pub last_sequence: Option<u64>,
     /// The last receipt of each lane that was met.
-    pub lane_tails: BTreeMap<Bytes32, Bytes32>,
+    pub lane_tails: SortedMap<Bytes32, Bytes32>,
     /// What holds for every other lane.
     pub new_lanes: NewLanes,
 }
@@ -62,12 +61,12 @@ impl StandardState {
     /// From the stream's first record.
     pub fn genesis(context: &SigningContext, stream_id: &Bytes32, scope: &LaneScope) -> Self {
         let global_tail = matches!(scope, LaneScope::Any).then(|| stream_receipt_genesis(context, stream_id));
-        Self { global_tail, last_sequence: None, lane_tails: BTreeMap::new(), new_lanes: NewLanes::Genesis }
+        Self { global_tail, last_sequence: None, lane_tails: SortedMap::new(), new_lanes: NewLanes::Genesis }
     }
 
     /// After a position whose receipts are not known: the next ones are taken as anchors.
     pub const fn after(last_sequence: Option<u64>) -> Self {
-        Self { global_tail: None, last_sequence, lane_tails: BTreeMap::new(), new_lanes: NewLanes::Unknown }
+        Self { global_tail: None, last_sequence, lane_tails: SortedMap::new(), new_lanes: NewLanes::Unknown }
     }
 
     /// From a signed retention floor (§15): the chains start again from its embedded predecessors.

@@ -3,6 +3,12 @@
 //! Everything crosses as bytes, numbers and strings, so that the module needs nothing of its host: no object is built
 //! in JavaScript and nothing is thrown.
 
+#![cfg_attr(target_arch = "wasm32", no_std)]
+extern crate alloc;
+
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+
 use remuda_verify::audit::{AuditProgress, Auditor};
 use remuda_verify::authentic::{Authority, OneKey};
 use remuda_verify::evidence;
@@ -12,6 +18,19 @@ use remuda_wire::context::SigningContext;
 use remuda_wire::key::SigningPublicKey;
 use remuda_wire::{Bytes32, Canonical, DecodeError, Refusal, Signature};
 use wasm_bindgen::prelude::wasm_bindgen;
+
+#[cfg(target_arch = "wasm32")]
+mod host {
+    //! What the standard library would bring: an allocator, and what is left to do after a panic.
+
+    #[global_allocator]
+    static ALLOCATOR: rlsf::SmallGlobalTlsf = rlsf::SmallGlobalTlsf::new();
+
+    #[panic_handler]
+    fn trap(_: &core::panic::PanicInfo<'_>) -> ! {
+        core::arch::wasm32::unreachable()
+    }
+}
 
 /// An audit in progress (`RESOLUTIONS.md` §8).
 #[wasm_bindgen]

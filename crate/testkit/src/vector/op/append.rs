@@ -1,7 +1,6 @@
 //! `append_chain`.
 
-use std::collections::BTreeMap;
-
+use remuda_verify::sorted::SortedMap;
 use remuda_verify::standard::{NewLanes, StandardReplay, StandardReplayConfig, StandardState};
 use remuda_wire::frame::{ServerFrame, ServerMessage};
 use remuda_wire::verdict::ProtocolViolation;
@@ -37,7 +36,7 @@ pub fn append_chain(input: &Input<'_>) -> Answer {
 fn state(input: &Input<'_>) -> Result<StandardState, Refused> {
     let tails = input.at("lane_tails");
     let tails = tails.json().as_object().ok_or_else(|| Refused::Malformed("lane_tails is no object".into()))?;
-    let lane_tails: Result<BTreeMap<Bytes32, Bytes32>, Refused> =
+    let lane_tails: Result<SortedMap<Bytes32, Bytes32>, Refused> =
         tails.iter().map(|(lane, tail)| Ok((Input::new(&json!(lane)).digest()?, Input::new(tail).digest()?))).collect();
     Ok(StandardState {
         global_tail: input.at("global_tail").optional(|tail| tail.digest())?,

@@ -1,0 +1,6 @@
+//! The receiver against a model backend, in virtual time.
+
+mod backend;
+mod simulation;
+mod streams;
+mod syncs;

@@ -1,0 +1,12 @@
+//! What a publish reply says moves no received boundary.
+
+use remuda_position::topic::limits::ReceiptLimits;
+use remuda_position::topic::memory::MemoryTopicStore;
+use remuda_position::topic::receipt::receive;
+use remuda_streaming::proto::PublishResponse;
+
+async fn advance(store: &MemoryTopicStore, told: PublishResponse) {
+    let _ = receive(store, &ReceiptLimits::default(), vec![told]).await;
+}
+
+fn main() {}
