@@ -3,17 +3,19 @@
 //! | module | what |
 //! |---|---|
 //! | [`settings`], [`server`] | what to run, and running it until a signal |
-//! | [`chain`], [`keys`], [`lanes`] | a deterministic dev chain: views, stream and provider records (§4) |
-//! | [`store`], [`batch`], [`epoch`], [`broker`] | durable fast batches, checkpoints and epochs (§12) |
+//! | [`chain`], [`keys`] | a deterministic dev chain: views, records, what may happen to them, a node that fails (§4) |
+//! | [`store`], [`batch`], [`epoch`], [`broker`], [`floor`] | durable fast batches, checkpoints, epochs and retention (§12, §15) |
+//! | [`log`], [`groups`], [`key_stream`] | standard records in their receipt chains, consumer groups, key batches (§9, §11, §14) |
+//! | [`lanes`], [`lane_book`] | the demo lanes; every lane, and the event that tells of each change (§8) |
 //! | [`backend`] | the backend of the streaming document, by gRPC-Web |
-//! | [`grant`], [`session`], [`exchange`] | grants, proofs of possession, one request at a time (§7, §13) |
-//! | [`subscription`], [`deliver`], [`outbox`] | what a subscription is owed, in which order, under which credit (§12.2.1) |
-//! | [`lie`] | every falsehood it can tell, by name, with the verdict that must catch it |
+//! | [`grant`], [`session`], [`exchange`], [`refusal`] | grants, proofs of possession, requests over either transport, every code of §17 (§7, §13) |
+//! | [`subscription`], [`deliver`], [`outbox`], [`signal`] | what a subscription is owed, in which order, under which credit (§12.2.1) |
+//! | [`lie`], [`fault`], [`control`] | every falsehood by name with the verdict that must catch it; what goes wrong; both at run time |
 //! | [`http`], [`websocket`], [`demo`], [`pages`], [`writer`] | the routes, demo grants, static files, and a writer that fills the lanes |
 //! | [`watchtower`], [`bps`] | a Watchtower feed and a BPS broker, honest and lying |
 //!
 //! It shares no machine with the client: only `wire`, `verify` and the messages of `streaming`, so one misunderstanding cannot pass on both sides.
-//! It is no production broker: one stream, one provider key, no retention.
+//! It is no production broker: one stream and one provider key.
 
 pub mod backend;
 pub mod batch;

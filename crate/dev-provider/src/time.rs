@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use tokio::runtime::RuntimeFlavor;
+
 /// What a provider reads the time from.
 #[derive(Clone, Default)]
 pub enum Clock {
@@ -19,6 +21,15 @@ impl Clock {
         match self {
             Self::System => now_ms(),
             Self::Virtual(now_ms) => now_ms(),
+        }
+    }
+
+    /// Runs what writes to the store where nothing can be awaited: other tasks of a busy worker move elsewhere meanwhile.
+    pub(crate) fn write_here<T>(&self, write: impl FnOnce() -> T) -> T {
+        let flavor = tokio::runtime::Handle::try_current().map(|runtime| runtime.runtime_flavor());
+        match (self, flavor) {
+            (Self::System, Ok(RuntimeFlavor::MultiThread)) => tokio::task::block_in_place(write),
+            _ => write(),
         }
     }
 

@@ -61,14 +61,16 @@ impl Groups {
         if consumer.window.records == 0 && !is_due {
             return Ok(Attempt::Nothing);
         }
-        let transaction = self.log.store.database().begin_write()?;
-        let (attempt, has_changed) = self.attempt_in(&transaction, group, seen, consumer, outbox)?;
-        if has_changed {
-            transaction.commit()?;
-        } else {
-            transaction.abort()?;
-        }
-        Ok(attempt)
+        self.log.chain.clock().write_here(|| {
+            let transaction = self.log.store.database().begin_write()?;
+            let (attempt, has_changed) = self.attempt_in(&transaction, group, seen, consumer, outbox)?;
+            if has_changed {
+                transaction.commit()?;
+            } else {
+                transaction.abort()?;
+            }
+            Ok(attempt)
+        })
     }
 
     /// The attempt, and whether anything of it is to be kept.

@@ -77,13 +77,8 @@ impl Followed {
             .unwrap_or_else(|frames| panic!("{frames:?}"))
     }
 
-    pub fn open_source(
-        session: &mut Session,
-        id: Bytes32,
-        config: &GroupConfig,
-        source: SubscriptionSource,
-        after_group_receipt: Option<Bytes32>,
-    ) -> Result<Self, Vec<ServerMessage>> {
+    /// One that nothing was sent for yet.
+    pub fn new(session: &Session, id: Bytes32, config: &GroupConfig, after_group_receipt: Option<Bytes32>) -> Self {
         let name = GroupName {
             context: session.stream.context.clone(),
             stream_id: session.stream.stream_id,
@@ -96,7 +91,7 @@ impl Followed {
             subscription_id: id,
             holder_signing_key_id: Some(signing_key_id(&key)),
         };
-        let mut followed = Self {
+        Self {
             id,
             lane_id: config.lane_id,
             group_id: config.group_id,
@@ -104,7 +99,17 @@ impl Followed {
             delivered: Vec::new(),
             actions: Vec::new(),
             keys: session.stream.keys(),
-        };
+        }
+    }
+
+    pub fn open_source(
+        session: &mut Session,
+        id: Bytes32,
+        config: &GroupConfig,
+        source: SubscriptionSource,
+        after_group_receipt: Option<Bytes32>,
+    ) -> Result<Self, Vec<ServerMessage>> {
+        let mut followed = Self::new(session, id, config, after_group_receipt);
         let frames = session.request(RequestBody::OpenSubscription(OpenSubscriptionRequest {
             stream_id: session.stream.stream_id,
             subscription_id: id,
@@ -120,8 +125,13 @@ impl Followed {
     }
 
     /// Judges what came beside an answer; the answer itself is skipped.
-    pub fn judge(&mut self, frames: Vec<ServerMessage>) -> Result<(), Refusal> {
-        for frame in frames.into_iter().skip(1) {
+    pub fn judge(&mut self, mut frames: Vec<ServerMessage>) -> Result<(), Refusal> {
+        frames.remove(0);
+        self.judge_pushed(frames)
+    }
+
+    pub fn judge_pushed(&mut self, frames: Vec<ServerMessage>) -> Result<(), Refusal> {
+        for frame in frames {
             match frame {
                 ServerMessage::GroupState(update) => {
                     self.verifier.handle_group_state(&update, &self.keys)?;
