@@ -15,7 +15,7 @@ use super::invariants;
 use crate::workspace::{Package, Workspace};
 
 /// A crate, and those that it may name in what it ships. Names without `remuda-`.
-const MAY_NAME: [(&str, &[&str]); 15] = [
+const MAY_NAME: [(&str, &[&str]); 16] = [
     ("wire", &[]),
     ("streaming", &["wire"]),
     ("verify", &["wire"]),
