@@ -270,10 +270,13 @@ impl Consumer {
         for (group, number) in &advanced {
             transaction.put(Key::delivered(group), NumberRow { version: VersionOne, number: number.0 }.to_bytes());
         }
+        // It may have completed without our hearing of it: only the store knows D now.
+        let known = core::mem::take(&mut self.delivered);
         match transaction.commit(store).await {
             Err(StoreError::Conflict) => return Err(DeliveryRefused::NotOwner.into()),
             committed => committed?,
         }
+        self.delivered = known;
         self.delivered.extend(advanced);
         Ok(())
     }

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`place`] | F, P and D: types that do not convert into each other; H is [`remuda_streaming::Target`] |
 //! | [`evidence`], [`receipt`] | STR-060 to STR-063: what may move F, and what it becomes |
-//! | [`processing`], [`processor`], [`welcome`] | STR-070 to STR-077, STR-080 to STR-086, STR-115 |
+//! | [`processing`], [`processor`], [`turns`], [`welcome`] | STR-070 to STR-077, STR-080 to STR-086, STR-115 |
 //! | [`dependency`] | STR-075, STR-076: bounded requests, exact-N references, the healthy wait |
 //! | [`consumer`], [`reader`], [`message`] | STR-090 to STR-104 |
 //! | [`obligation`] | STR-013, STR-043: when a fixed target is reached |
@@ -37,4 +37,5 @@ pub mod store;
 #[cfg(feature = "suite")]
 pub mod suite;
 mod transaction;
+pub mod turns;
 pub mod welcome;

@@ -118,6 +118,17 @@ fn while_d_cannot_be_written_nothing_is_handed_over() {
 }
 
 #[test]
+fn an_acknowledgement_that_was_written_unheard_is_one() {
+    let store = store();
+    messages(&store, &[(1, 1), (1, 2)]);
+    let mut consumer = consumer(&store, Scope::AllGroups);
+    let first = pull(&store, &mut consumer, None).expect("a message");
+    store.fault.set(Some(Fault::Unheard));
+    assert!(now(consumer.next(&store, Some(first.token), |_| true, 0)).is_err());
+    assert_eq!(text(&pull(&store, &mut consumer, None).expect("the next").delivery.message), "1:2", "D says so");
+}
+
+#[test]
 fn a_filter_passes_d_and_does_not_go_back() {
     let store = store();
     messages(&store, &[(1, 1), (2, 1), (1, 2), (1, 3)]);

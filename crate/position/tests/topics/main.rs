@@ -5,5 +5,6 @@ mod model;
 mod processing;
 mod receipt;
 mod support;
+mod turns;
 mod waits;
 mod welcomes;
