@@ -95,7 +95,7 @@ fn check(world: &World, client: usize, specs: &[SubscriptionSpec]) {
     let keyring = keyring(world);
     let all = stored(world, specs[0].key(&context, &stream_id));
     let sequences: Vec<u64> = all.iter().map(|record| record.record_id.sequence).collect();
-    assert_eq!(sequences, (0..sequences.len() as u64).collect::<Vec<_>>(), "none is missing from the first on");
+    assert!((0..).zip(&sequences).all(|(place, sequence)| place == *sequence), "none is missing from the first on");
     for (number, (sequence, receipt)) in accepted(world, client) {
         let record = all.iter().find(|record| record.record_id.sequence == sequence);
         let record = record.unwrap_or_else(|| panic!("{sequence} was taken and is not among {sequences:?}"));
@@ -196,7 +196,7 @@ fn a_lane_is_created_seen_listed_and_closed() {
         let AnsweredResult::Lanes(page) = world.ask(client, RequestBody::ListLanes(list)).await else {
             panic!("a page")
         };
-        assert!(page.lanes.iter().any(|listed| *listed == lane));
+        assert!(page.lanes.contains(&lane));
         let close = CloseLaneRequest { stream_id, lane_id: lane.lane_id };
         world.ask(client, RequestBody::CloseLane(close)).await;
         world.run_for(2_000).await;
