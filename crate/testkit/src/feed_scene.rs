@@ -127,3 +127,15 @@ impl Broadcasts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Broadcasts, FeedPage};
+
+    #[test]
+    fn the_scenes_are_honest() {
+        let page = FeedPage::new();
+        page.pull(page.feed());
+        Broadcasts::new().judge();
+    }
+}

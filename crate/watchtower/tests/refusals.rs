@@ -7,6 +7,7 @@ use remuda_watchtower::evidence::Equivocation;
 use remuda_watchtower::feed::{Feed, Output, Start};
 use remuda_watchtower::message::StreamMessage;
 use remuda_watchtower::schedule::KeySchedule;
+use remuda_watchtower::transport::Request;
 use remuda_watchtower::verifier::Cursor;
 use remuda_watchtower::WatchtowerRefusal;
 use support::*;
@@ -136,6 +137,25 @@ fn the_last_message_again_is_a_repeat() {
     let (feed, told) = then(|author| messages(author, [3, 3, 4]));
     assert_eq!(sequences(&told), [4]);
     assert_eq!(feed.counters().repeats, 2);
+}
+
+#[test]
+fn an_actor_that_goes_on_for_ever_is_not_followed() {
+    // Full answers of what is known already.
+    let (feed, told) = then(|author| page((0..500).map(|_| author.log[2].to_value()), 6, 1));
+    assert_eq!((told, feed.counters().repeats), (vec![], 500));
+    assert!(feed.wake_at().is_some(), "it waits before it asks again");
+
+    // Histories that are full of the same key.
+    let author = Author::with(1);
+    let mut feed = from_zero();
+    feed.handle_time(0);
+    let mut asked = Vec::new();
+    while let Some(Output::Request(request @ Request::GetKeyHistory { .. })) = feed.poll_output() {
+        asked.push(request);
+        feed.handle_answer(200, &history((0..500).map(|_| &author.schedule[0])), at(0));
+    }
+    assert_eq!(asked.len(), 2);
 }
 
 #[test]

@@ -153,6 +153,7 @@ pub struct Feed {
     verifier: Verifier,
     /// Not known yet: [`Start::Head`] or [`Start::Floor`].
     unplaced: Option<Start>,
+    /// The last message that was verified, once it left the queue.
     last_message: Option<StreamMessage>,
     keys: ContentKeys,
     filter: Filter,
@@ -384,7 +385,6 @@ impl Feed {
             Step::Verified(message) => {
                 self.counters.verified = self.counters.verified.saturating_add(1);
                 self.advanced = true;
-                self.last_message = Some((*message).clone());
                 self.waiting.push_back(Waiting::Message(Box::new(message)));
             }
         }
@@ -407,7 +407,11 @@ impl Feed {
     }
 
     fn report_equivocation(&mut self, message: StreamMessage) {
-        let held = self.last_message.clone().filter(|held| held.sequence == message.sequence);
+        let held = match self.waiting.back() {
+            Some(Waiting::Message(last)) => Some((***last).clone()),
+            _ => self.last_message.clone(),
+        };
+        let held = held.filter(|held| held.sequence == message.sequence);
         let Verifier { stream_id, schedule, .. } = &self.verifier;
         let evidence =
             held.and_then(|held| Equivocation::judge(stream_id, schedule, held, message.clone()).ok().flatten());

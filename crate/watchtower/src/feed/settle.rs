@@ -15,6 +15,9 @@ impl Feed {
 
     /// Delivers what can be, in order, as one batch.
     pub(super) fn deliver(&mut self) {
+        if let Some(Waiting::Message(last)) = self.waiting.back() {
+            self.last_message = Some((***last).clone());
+        }
         let mut batch = Batch::default();
         let (mut moved, mut missing) = (false, None);
         while let Some(next) = self.waiting.pop_front() {

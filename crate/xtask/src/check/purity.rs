@@ -23,6 +23,10 @@ pub fn run(workspace: &Workspace, setup: &Setup) -> Result<()> {
     pure.iter().for_each(|name| {
         cargo.args(["-p", name]);
     });
+    // What no pure crate switches on for another is pure as well.
+    cargo.args(["--features", "remuda-watchtower/recovery"]);
+    // Optimising all of a curve, used or not, takes minutes, and changes no import.
+    cargo.args(["--config", "profile.dev.package.k256.opt-level=0"]);
     // With flags of its own, and therefore a folder of its own.
     let dir = toolchain.target_dir(workspace).join("purity");
     cargo.env("CARGO_TARGET_DIR", &dir);
