@@ -6,8 +6,8 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use remuda_verify::key_derivation::SecretBytes;
-use remuda_verify::open::{open_payload, seal_payload};
+use remuda_verify::payload::{open_payload, seal_payload};
+use remuda_verify::secret::SecretBytes;
 use remuda_wire::record::{RecordHeader, RecordKind, RecordOrigin};
 use remuda_wire::request::AppendRequest;
 use remuda_wire::verdict::VerifyError;

@@ -15,7 +15,8 @@
 //! | [`grant`], [`subscription`] | §7 grants and what they permit, §13.1 legal subscriptions |
 //! | [`key_batch`] | §9.3, §9.4 key batches: chain, membership, receipt, records |
 //! | [`secret`] | bytes that are erased when dropped (feature `secret`) |
-//! | [`key_derivation`], [`open`] | §9.1 to §9.3 derived keys, envelopes and payloads (feature `open`) |
+//! | [`payload`] | §9.1 payloads, sealed and opened (feature `payload`) |
+//! | [`key_derivation`], [`open`] | §9.2 and §9.3 derived keys, envelopes (feature `open`) |
 //! | [`response`], [`group_config`] | §13.2 whether a result answers its request, §13.1 group configurations |
 //! | [`snapshot`] | §15 everything that a reader checks before it hydrates |
 //! | [`sorted`] | the one map of everything here |
@@ -43,6 +44,8 @@ pub mod key_derivation;
 pub mod merkle;
 #[cfg(feature = "open")]
 pub mod open;
+#[cfg(feature = "payload")]
+pub mod payload;
 pub mod price_quote;
 pub mod record_shape;
 pub mod response;

@@ -1,22 +1,19 @@
-//! Opening what members may read: key envelopes (§9.3) and payloads (§9.1).
+//! Opening what a member was sent: the data key in its envelope (§9.3).
 
 use alloc::vec::Vec;
 
-use chacha20poly1305::aead::{Aead as _, KeyInit, Payload};
-use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use hpke::aead::ChaCha20Poly1305;
 use hpke::kdf::HkdfSha256;
 use hpke::kem::X25519HkdfSha256;
 use hpke::{Deserializable, Kem, OpModeR, Serializable};
 use remuda_wire::key::HpkePublicKey;
 use remuda_wire::key_batch::{KeyEnvelope, KeyRotationBatch};
-use remuda_wire::preimage::{aead_associated_data, recipient_order_key};
-use remuda_wire::record::RecordHeader;
+use remuda_wire::preimage::recipient_order_key;
 use remuda_wire::verdict::VerifyError;
 use remuda_wire::Bytes32;
 
 use crate::key_batch::batch_context_digest;
-use crate::key_derivation::SecretBytes;
+use crate::secret::SecretBytes;
 
 /// The `info` of every envelope.
 const ENVELOPE_INFO: &[u8] = b"cbqs/key-envelope-hpke/v1";
@@ -73,67 +70,6 @@ pub fn envelope_associated_data(envelope: &KeyEnvelope, batch: &KeyRotationBatch
     .concat()
 }
 
-/// Opens the payload of a record under its header. Only client records are sealed: look at origin and kind first.
-///
-/// # Errors
-/// [`VerifyError::Aead`].
-pub fn open_payload(data_key: &SecretBytes, header: &RecordHeader, payload: &[u8]) -> Result<Vec<u8>, VerifyError> {
-    let cipher = XChaCha20Poly1305::new(data_key.expose().into());
-    let associated_data = aead_associated_data(header);
-    let sealed = Payload { msg: payload, aad: &associated_data };
-    cipher.decrypt(XNonce::from_slice(&header.nonce.0), sealed).map_err(|_| VerifyError::Aead)
-}
-
-/// Seals the payload of a record under its header, nonce included: `ciphertext || tag`.
-///
-/// A nonce is drawn at random for each record and never used twice under one key.
-///
-/// # Errors
-/// [`VerifyError::Aead`] for a plaintext that the cipher cannot carry.
-pub fn seal_payload(data_key: &SecretBytes, header: &RecordHeader, plaintext: &[u8]) -> Result<Vec<u8>, VerifyError> {
-    let cipher = XChaCha20Poly1305::new(data_key.expose().into());
-    let associated_data = aead_associated_data(header);
-    let plain = Payload { msg: plaintext, aad: &associated_data };
-    cipher.encrypt(XNonce::from_slice(&header.nonce.0), plain).map_err(|_| VerifyError::Aead)
-}
-
 fn parse_secret(secret: &SecretBytes) -> Option<<X25519HkdfSha256 as Kem>::PrivateKey> {
     Deserializable::from_bytes(secret.expose()).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use remuda_wire::record::{RecordKind, RecordOrigin};
-    use remuda_wire::Bytes24;
-
-    fn header() -> RecordHeader {
-        RecordHeader {
-            stream_id: Bytes32([1; 32]),
-            lane_id: Bytes32([2; 32]),
-            origin: RecordOrigin::Client,
-            kind: RecordKind::Application,
-            client_message_id: Bytes32([3; 32]),
-            created_at_ms: 4,
-            visible_after_ms: 0,
-            expires_at_ms: 5,
-            encryption_generation: 6,
-            nonce: Bytes24([7; 24]),
-        }
-    }
-
-    #[test]
-    fn what_is_sealed_opens_under_its_own_header_only() {
-        let (key, header) = (SecretBytes::new([8; 32]), header());
-        let sealed = seal_payload(&key, &header, b"plain").unwrap();
-        assert_eq!(sealed.len(), 5 + 16);
-        assert_eq!(open_payload(&key, &header, &sealed).unwrap(), b"plain");
-        let moved = RecordHeader { lane_id: Bytes32([9; 32]), ..header };
-        assert_eq!(open_payload(&key, &moved, &sealed), Err(VerifyError::Aead));
-    }
-
-    #[test]
-    fn a_secret_is_never_printed() {
-        assert_eq!(alloc::format!("{:?}", SecretBytes::new([0xab; 32])), "SecretBytes(…)");
-    }
 }

@@ -6,8 +6,8 @@ use remuda_client::{CommandOutcome, Connection, Keyring, OpenedPayload, Subscrip
 use remuda_dev_provider::settings::{Class, Settings};
 use remuda_position::{Anchor, Boundary, ItemAssurance, PositionKey, StoredItemBody, StoredStandardRecord};
 use remuda_session::Transports;
-use remuda_verify::key_derivation::SecretBytes;
 use remuda_verify::response::AnsweredResult;
+use remuda_verify::secret::SecretBytes;
 use remuda_wire::preimage::keccak256;
 use remuda_wire::record::RecordKind;
 use remuda_wire::request::{CloseLaneRequest, CreateLaneRequest, ListLanesRequest, RequestBody};

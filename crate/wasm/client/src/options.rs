@@ -2,7 +2,7 @@
 
 use js_sys::{Array, Function, Reflect, Uint8Array};
 use remuda_client::{Keyring, SubscriptionSpec};
-use remuda_verify::key_derivation::SecretBytes;
+use remuda_verify::secret::SecretBytes;
 use remuda_wire::scope::{LaneScope, LaneSet};
 use remuda_wire::{Bytes32, Canonical};
 use wasm_bindgen::{JsCast, JsValue};

@@ -3,8 +3,8 @@
 use remuda_verify::authentic::OneKey;
 use remuda_verify::key_batch::{batch_context_digest, KeyBatchPosition};
 use remuda_verify::key_derivation::SecretBytes;
-use remuda_verify::open;
 use remuda_verify::signature::PublicKey;
+use remuda_verify::{open, payload};
 use remuda_wire::frame::ServerFrame;
 use remuda_wire::key::{HpkePublicKey, SigningPublicKey};
 use remuda_wire::key_batch::{KeyBatchReceipt, KeyEnvelope, KeyRotationBatch};
@@ -70,7 +70,7 @@ pub fn envelope_open(input: &Input<'_>) -> Answer {
 pub fn aead_open(input: &Input<'_>) -> Answer {
     let key = SecretBytes::new(input.at("key").array()?);
     let header: RecordHeader = input.at("header").object()?;
-    let plaintext = open::open_payload(&key, &header, &input.at("payload").bytes()?)?;
+    let plaintext = payload::open_payload(&key, &header, &input.at("payload").bytes()?)?;
     Ok(json!({ "plaintext": hex::encode(plaintext) }))
 }
 
