@@ -41,7 +41,9 @@ use settings::BackendSettings;
 
 /// What the services implement.
 #[allow(missing_docs, clippy::as_conversions, reason = "generated")]
-mod generated;
+mod generated {
+    include!("generated.rs");
+}
 
 /// Headers that a page may read from an answer (STR-055).
 const EXPOSED: [&str; 3] = ["grpc-status", "grpc-message", "grpc-status-details-bin"];

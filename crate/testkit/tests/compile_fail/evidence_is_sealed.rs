@@ -1,30 +1,13 @@
 //! Nobody outside can say what counts as evidence.
 
-use remuda_position::{AdoptedLineage, Boundary, CheckpointEnd, Evidence, StoredItem};
-use remuda_wire::verdict::Contradiction;
-use remuda_wire::Bytes32;
+use remuda_position::{Boundary, Evidence, Place, StoredItem};
+use remuda_wire::Refusal;
 
 struct Hint;
 
 impl Evidence for Hint {
-    fn follows(&self, _: &Boundary) -> bool {
-        true
-    }
-
-    fn fork(&self) -> Contradiction {
-        Contradiction::CheckpointFork
-    }
-
-    fn ends_with(&self) -> Bytes32 {
-        Bytes32::ZERO
-    }
-
-    fn checkpoint(&self) -> Option<CheckpointEnd> {
-        None
-    }
-
-    fn adopted(&self) -> Option<AdoptedLineage> {
-        None
+    fn place(&self, _: &Boundary) -> Result<Option<Place>, Refusal> {
+        Ok(None)
     }
 
     fn into_items(self) -> Vec<StoredItem> {
