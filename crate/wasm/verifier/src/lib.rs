@@ -3,7 +3,7 @@
 //! Everything crosses as bytes, numbers and strings, so that the module needs nothing of its host: no object is built
 //! in JavaScript and nothing is thrown.
 
-#![cfg_attr(target_arch = "wasm32", no_std)]
+#![cfg_attr(all(target_arch = "wasm32", not(test)), no_std)]
 extern crate alloc;
 
 use alloc::borrow::ToOwned;
@@ -19,7 +19,7 @@ use remuda_wire::key::SigningPublicKey;
 use remuda_wire::{Bytes32, Canonical, DecodeError, Refusal, Signature};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", not(test)))]
 mod host {
     //! What the standard library would bring: an allocator, and what is left to do after a panic.
 
