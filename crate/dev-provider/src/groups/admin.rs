@@ -1,6 +1,7 @@
 //! Creating, updating and deleting a group.
 
 use redb::WriteTransaction;
+use remuda_verify::group_config::mutable_part;
 use remuda_wire::bound;
 use remuda_wire::chain::StreamConfig;
 use remuda_wire::frame::ServerMessage;
@@ -188,19 +189,6 @@ pub(super) fn not_found() -> Refusal {
 
 fn invalid(field: &str) -> Refusal {
     Refusal::new(Code::GroupConfigInvalid, format!("{field} cannot be so")).with_details(field.as_bytes().to_vec())
-}
-
-pub(super) const fn mutable_part(config: &GroupConfig) -> GroupMutableConfig {
-    GroupMutableConfig {
-        mode: config.mode,
-        visibility_timeout_ms: config.visibility_timeout_ms,
-        max_visibility_ms: config.max_visibility_ms,
-        max_in_flight: config.max_in_flight,
-        max_attempts: config.max_attempts,
-        record_deadline_ms: config.record_deadline_ms,
-        dead_letter_ttl_ms: config.dead_letter_ttl_ms,
-        retention_pin_until_ms: config.retention_pin_until_ms,
-    }
 }
 
 /// The first field that breaks an inequality of §13.1.

@@ -1,13 +1,13 @@
 //! Cycles: how records enter the queue, and what falls due (§11.2).
 
 use redb::{ReadableTable, WriteTransaction};
+use remuda_verify::group_config::mutable_part;
 use remuda_wire::frame::ServerMessage;
 use remuda_wire::group::{DeliveryResultState, DeliveryStateAction, DeliveryStateUpdate};
 use remuda_wire::preimage::{delivery_result_state_digest, initial_delivery_cycle_id};
 use remuda_wire::record::StandardRecordId;
 use remuda_wire::{Bytes32, Canonical, ProviderEpoch};
 
-use super::admin::mutable_part;
 use super::rows::{CycleRow, End, Ended, GroupId, GroupRow, Phase, Waiting};
 use super::{Groups, Said, CYCLES, CYCLE_IDS, DEAD_LETTERS};
 use crate::log::{LogRecord, LANES, LOG};

@@ -1,6 +1,7 @@
 //! What a consumer says of its lease, and bringing back what is over (§11.2, §13.1).
 
 use redb::WriteTransaction;
+use remuda_verify::group_config::mutable_part;
 use remuda_wire::frame::ServerMessage;
 use remuda_wire::group::{DeliveryLeaseRef, DeliveryStateAction, DeliveryStateUpdate};
 use remuda_wire::preimage::redrive_delivery_cycle_id;
@@ -170,7 +171,7 @@ impl Groups {
                 redrive_delivery_cycle_id(&self.key(&group), &body.record_id, &cycle.cycle_id, &row.tail);
             let position = row.next_queue;
             row.next_queue = position.saturating_add(1);
-            let terms = super::admin::mutable_part(&row.config);
+            let terms = mutable_part(&row.config);
             let successor = CycleRow {
                 record_sequence: cycle.record_sequence,
                 cycle_id: successor_id,
