@@ -1,4 +1,4 @@
-//! All authenticated objects of an audit, and for a new one whom it contradicts.
+//! Authenticated objects by the thousand, and for a new one whom it contradicts.
 //!
 //! The answer is that of comparing the new object with every earlier one; the work is a few look-ups. Every kind of
 //! contradiction has an index whose lists hold only elements that some later object could still be the first to meet:
@@ -12,11 +12,9 @@ use remuda_wire::record::RecordId;
 use remuda_wire::verdict::Contradiction;
 use remuda_wire::Bytes32;
 
-use super::claim::{Anchor, AnchorScope, Append, Body, Checkpoint, Claim, Evident, Group, KeyBatch, Transition};
+use super::claim::{Anchor, AnchorScope, Append, Body, Checkpoint, Claim, Group, KeyBatch, Transition};
 use super::coverage::Coverage;
-use super::object::evident;
 use super::stairs::Stairs;
-use super::AuthenticatedObject;
 use crate::sorted::SortedMap;
 
 /// What the lists of an index are of.
@@ -93,9 +91,9 @@ struct Member {
     claim: Claim,
 }
 
-/// The authenticated objects so far.
+/// The objects of one generation of a pool.
 #[derive(Debug, Default)]
-pub struct EvidencePool {
+pub(super) struct Generation {
     entries: Vec<Member>,
     index: Index,
     key_ranges: SortedMap<Bytes32, Coverage>,
@@ -149,48 +147,31 @@ const fn record_key(id: &RecordId) -> u64 {
     }
 }
 
-impl EvidencePool {
-    /// An empty pool.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// How many distinct objects are here.
+impl Generation {
+    /// How many objects are here.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// True before the first object.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+    /// True when an object of this digest is here.
+    pub fn knows(&self, digest: &Bytes32) -> bool {
+        self.claims(By::Digest, cut(digest)).any(|earlier| earlier.digest == *digest)
     }
 
-    /// Adds an object of an item, unless its digest is here already. Answers for each code the earliest item whose
-    /// object it contradicts, in the order of those items.
-    pub fn insert(&mut self, item: usize, object: &AuthenticatedObject) -> Vec<(Contradiction, usize)> {
-        self.insert_evident(item, evident(object), object.digest())
-    }
-
-    /// Adds an authentic object that has this signing digest.
-    pub(crate) fn insert_evident(
-        &mut self,
-        item: usize,
-        object: &dyn Evident,
-        digest: Bytes32,
-    ) -> Vec<(Contradiction, usize)> {
-        self.insert_claim(item, Claim::of(object, digest))
-    }
-
-    pub(super) fn insert_claim(&mut self, item: usize, claim: Claim) -> Vec<(Contradiction, usize)> {
-        let known = self.claims(By::Digest, cut(&claim.digest)).any(|earlier| earlier.digest == claim.digest);
-        // Four billion objects do not fit any memory; were they to, the rest would go unindexed rather than wrap.
-        let (false, Ok(number)) = (known, u32::try_from(self.entries.len())) else { return Vec::new() };
+    /// For each code the earliest item whose object `claim` contradicts, in the order of those items.
+    pub fn contradicted_by(&self, claim: &Claim) -> impl Iterator<Item = (Contradiction, usize)> + '_ {
         let mut found = Found::default();
-        self.find(&claim, &mut found);
-        self.index(&claim, number);
+        self.find(claim, &mut found);
+        found.0.into_iter().filter_map(|(code, number)| Some((code, self.entry(number)?.item)))
+    }
+
+    /// Adds an object that is not known.
+    pub fn push(&mut self, item: usize, claim: Claim) {
+        // A generation is far shorter than what numbers can say; were it not, the rest would go unindexed rather than wrap.
+        if let Ok(number) = u32::try_from(self.entries.len()) {
+            self.index(&claim, number);
+        }
         self.entries.push(Member { item, claim });
-        let Found(pairs) = found;
-        pairs.into_iter().filter_map(|(code, number)| Some((code, self.entry(number)?.item))).collect()
     }
 
     /// The earliest checkpoint here that ends a batch at this place.
