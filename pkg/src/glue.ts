@@ -30,7 +30,8 @@ export interface OpenOptions {
   storage: "durable" | "memory";
   context: string;
   streamId: string;
-  node: string;
+  nodes: string[];
+  quorum: number | null;
   endpoints: string[];
   allowLoopback: boolean;
   /** Of an encrypted stream; null for one in the clear. */

@@ -25,7 +25,8 @@ export interface WorkerOptions {
   storage: "durable" | "memory";
   context: string;
   streamId: string;
-  node: string;
+  nodes: string[];
+  quorum: number | null;
   endpoints: string[];
   allowLoopback: boolean;
   dataKeys: readonly DataKey[] | null;

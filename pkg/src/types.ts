@@ -238,8 +238,10 @@ export type Role = "owner" | "follower";
 export type Signer = CryptoKey | ((digest: Uint8Array) => Promise<Uint8Array>);
 
 export interface ConnectOptions {
-  /** The base URL of the chain node that the stream and the provider are read from. */
-  node: string | URL;
+  /** The base URL of the chain node that the stream and the provider are read from; or of several, which must agree. */
+  node: string | URL | readonly (string | URL)[];
+  /** How many of the nodes must give the same bytes: more than half, which is the default. */
+  quorum?: number;
   /** `CbqsSigningContextV1` in hex: which chain this is about. */
   context: string;
   streamId: string;

@@ -29,9 +29,17 @@ impl Failure {
             meaning: "the stream's provider announces no endpoint that may be dialled".into(),
         }
     }
-}
 
-impl Failure {
+    /// Too few chain nodes gave the same bytes.
+    pub fn chain_disagreement() -> Self {
+        Self {
+            code: "client/chain-disagreement".into(),
+            remedy: Remedy::Retry,
+            rule: "RESOLUTIONS §4".into(),
+            meaning: "too few of the chain nodes gave the same answer: nothing is taken from any of them".into(),
+        }
+    }
+
     /// The stream is encrypted, or not, against what the application expects: nothing is sent or read under a wrong belief.
     pub fn encryption_mismatch(is_encrypted: bool) -> Self {
         Self {

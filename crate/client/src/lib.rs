@@ -12,6 +12,7 @@
 #![no_std]
 extern crate alloc;
 
+mod chain_quorum;
 mod command;
 mod engine;
 mod event;
@@ -24,6 +25,7 @@ mod subscription;
 mod verifier;
 mod work;
 
+pub use chain_quorum::{ChainAnswer, ChainConclusion, ChainQuorum};
 pub use command::{Append, CommandId, CommandOutcome};
 pub use engine::{Engine, EngineConfig, Output};
 pub use event::{BatchSummary, Connection, Event, SegmentSummary, TransitionSummary};

@@ -93,6 +93,7 @@ impl Engine {
                 let failure = match error {
                     ChainReadError::Gone | ChainReadError::NotFound => Refusal::from(VerifyError::KeyUnresolved).into(),
                     ChainReadError::Transport(error) => Failure::from(&error),
+                    ChainReadError::Disagreement => Failure::chain_disagreement(),
                 };
                 let retry_at_ms = self.chain_retry(now_ms);
                 self.chain_failed(view, failure, retry_at_ms, now_ms);

@@ -9,6 +9,7 @@ use remuda_client::{Append, CommandId, EngineConfig, Event, Failure, Keyring};
 use remuda_position::memory::MemoryStore;
 use remuda_position::{AdmissionBudget, Boundary, PositionKey, Store, StoredRow};
 use remuda_session::CreditTarget;
+use remuda_web::chain_nodes::ChainNodes;
 use remuda_web::clock::{now_ms, random_bytes};
 use remuda_web::dial::PlainLoopback;
 use remuda_web::driver::{channel, Addresses, Command, Commands, Driver, Inputs};
@@ -24,7 +25,8 @@ use wasm_bindgen::JsValue;
 
 use crate::object::Builder;
 use crate::options::{
-    bytes, data_key, digest, flag, function, keyring, member, object, optional_text, subscription_spec, text, texts,
+    bytes, data_key, digest, flag, function, keyring, member, object, optional_count, optional_text, subscription_spec,
+    text, texts,
 };
 use crate::signer::JsSigner;
 use crate::thrown::{bad_argument, store_error, thrown};
@@ -66,7 +68,9 @@ impl Client {
         let stream_id = digest(&text(&options, "streamId")?, "streamId")?;
         let grant: StreamGrant = object(&bytes(&options, "grant")?)?;
         let plain = if flag(&options, "allowLoopback") { PlainLoopback::Allow } else { PlainLoopback::Refuse };
-        let addresses = Addresses::new(text(&options, "node")?, texts(&options, "endpoints")?, plain)
+        let nodes = ChainNodes::new(texts(&options, "nodes")?, optional_count(&options, "quorum")?)
+            .ok_or_else(|| bad_argument("`quorum` is more than half of the nodes, and not more than all"))?;
+        let addresses = Addresses::new(nodes, texts(&options, "endpoints")?, plain)
             .map_err(|refused| bad_argument(&refused.to_string()))?;
         let store = match text(&options, "storage")?.as_str() {
             "durable" => {

@@ -29,6 +29,16 @@ pub fn optional_text(options: &JsValue, name: &str) -> Result<Option<String>, Js
     }
 }
 
+/// A small count that may be absent.
+pub fn optional_count(options: &JsValue, name: &str) -> Result<Option<usize>, JsValue> {
+    let value = member(options, name);
+    if value.is_undefined() || value.is_null() {
+        return Ok(None);
+    }
+    let count = value.as_f64().map(|number| number.to_string()).and_then(|digits| digits.parse().ok());
+    count.map(Some).ok_or_else(|| bad_argument(&format!("`{name}` is a whole number, zero or more")))
+}
+
 /// A list of texts.
 pub fn texts(options: &JsValue, name: &str) -> Result<Vec<String>, JsValue> {
     let wrong = || bad_argument(&format!("`{name}` is a list of strings"));
