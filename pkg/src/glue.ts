@@ -38,6 +38,7 @@ export interface OpenOptions {
   dataKeys: readonly DataKey[] | null;
   grant: Uint8Array;
   sign: (digest: Uint8Array) => Promise<Uint8Array>;
+  renewGrant: (() => Promise<Uint8Array>) | null;
   onEvent: (event: ClientEvent) => void;
 }
 

@@ -46,6 +46,7 @@ export async function connect(options: ConnectOptions): Promise<Remuda> {
       grant: options.grant,
     },
     options.signer,
+    options.renewGrant ?? null,
   );
   await remuda.open();
   const online = () => remuda.online(true);

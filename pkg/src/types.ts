@@ -245,7 +245,13 @@ export interface ConnectOptions {
   /** `CbqsSigningContextV1` in hex: which chain this is about. */
   context: string;
   streamId: string;
+  /** `StreamGrantV1`, canonical bytes. */
   grant: Uint8Array;
+  /**
+   * Gives another grant: asked for before the one in force ends, and when the provider takes it no longer, one call at a time. A call that
+   * throws is made again later. Without it such an end is told as a `failure`.
+   */
+  renewGrant?: () => Promise<Uint8Array>;
   signer: Signer;
   /** The name of the IndexedDB database. Default `remuda`. */
   database?: string;

@@ -263,4 +263,5 @@ export const OPTIONS = {
   dataKeys: null,
   grant: new Uint8Array(1),
   key: null,
+  renewsGrant: false,
 };

@@ -40,6 +40,16 @@ impl Failure {
         }
     }
 
+    /// The provider takes the grant no longer, and the application gave no other that it takes.
+    pub fn grant_not_renewed() -> Self {
+        Self {
+            code: "client/grant-not-renewed".into(),
+            remedy: Remedy::Surface,
+            rule: "CIP-39 §7".into(),
+            meaning: "the provider takes the grant no longer, and the application gave none that it takes".into(),
+        }
+    }
+
     /// The stream is encrypted, or not, against what the application expects: nothing is sent or read under a wrong belief.
     pub fn encryption_mismatch(is_encrypted: bool) -> Self {
         Self {

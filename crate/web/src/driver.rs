@@ -14,6 +14,7 @@ use remuda_position::{commit, Committed, Fence, PositionKey, Store, StoreError, 
 use remuda_session::{ApiMisuse, PostId, Slot, SocketId, Transport, TransportError, Transports};
 use remuda_wire::chain::EndpointTransport;
 use remuda_wire::context::FinalizedView;
+use remuda_wire::grant::StreamGrant;
 use remuda_wire::request::RequestBody;
 use remuda_wire::{Bytes32, Remedy, Signature};
 use wasm_bindgen_futures::spawn_local;
@@ -56,11 +57,14 @@ impl Addresses {
     }
 }
 
-/// The holder key: it signs 32-byte digests and is never seen.
+/// The holder: a key that signs 32-byte digests and is never seen, and where its grants come from.
 #[allow(async_fn_in_trait, reason = "a page has one thread: its futures are never sent to another")]
-pub trait Signer {
+pub trait Holder {
     /// Signs; `None` when the key or its owner refuses.
     async fn sign(&self, digest: Bytes32) -> Option<Signature>;
+
+    /// Another grant; `None` when there is none for now. Asked only of one that was configured to renew.
+    async fn renew_grant(&self) -> Option<StreamGrant>;
 }
 
 /// What an application asks a running driver for.
@@ -83,6 +87,7 @@ enum Input {
     Body { slot: Slot, post: PostId, answer: Result<Vec<u8>, HttpFault> },
     Socket { socket: SocketId, event: SocketEvent },
     Signed { slot: Slot, digest: Bytes32, signature: Option<Signature> },
+    Grant(Option<StreamGrant>),
     Chain { view: Option<FinalizedView>, answer: ChainAnswer },
     Loaded { key: PositionKey, answer: Result<Option<StoredPosition>, StoreError> },
     Committed(Result<Committed, StoreError>),
@@ -112,9 +117,9 @@ pub fn channel() -> (Commands, Inputs) {
 }
 
 /// Drives one engine until it is closed.
-pub struct Driver<S, K> {
+pub struct Driver<S, H> {
     store: Rc<S>,
-    signer: Rc<K>,
+    holder: Rc<H>,
     addresses: Addresses,
     commands: Commands,
     inputs: UnboundedReceiver<Input>,
@@ -134,12 +139,12 @@ pub enum StartError {
     NoRandomness(NoRandomness),
 }
 
-impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
+impl<S: Store + 'static, H: Holder + 'static> Driver<S, H> {
     /// A driver over a store, a key and a command queue.
-    pub fn new(store: Rc<S>, signer: Rc<K>, addresses: Addresses, commands: Commands, inputs: Inputs) -> Self {
+    pub fn new(store: Rc<S>, holder: Rc<H>, addresses: Addresses, commands: Commands, inputs: Inputs) -> Self {
         Self {
             store,
-            signer,
+            holder,
             addresses,
             commands,
             inputs: inputs.0,
@@ -211,6 +216,7 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
                 engine.handle_signature(slot, &digest, signature, now);
             }
             Input::Signed { slot, digest, signature: None } => engine.handle_signing_failed(slot, &digest, now),
+            Input::Grant(grant) => engine.handle_grant(grant, now),
             Input::Chain { view, answer } => {
                 engine.handle_chain_read(view.as_ref(), answer.as_deref().map_err(|error| *error), now);
             }
@@ -248,8 +254,12 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
                     self.sockets.remove(&socket);
                 }
                 Output::Sign { slot, digest } => {
-                    let signer = Rc::clone(&self.signer);
-                    self.beside(async move { Input::Signed { slot, digest, signature: signer.sign(digest).await } });
+                    let holder = Rc::clone(&self.holder);
+                    self.beside(async move { Input::Signed { slot, digest, signature: holder.sign(digest).await } });
+                }
+                Output::RenewGrant => {
+                    let holder = Rc::clone(&self.holder);
+                    self.beside(async move { Input::Grant(holder.renew_grant().await) });
                 }
                 Output::ReadChain { view } => {
                     let (nodes, stream_id, plain) =

@@ -244,6 +244,7 @@ impl Engine {
     /// Closes for good: nothing more is sent, and nothing that still comes counts.
     pub(super) fn halt(&mut self, now_ms: u64) {
         self.chain_retry_at_ms = None;
+        self.abandon_renewal();
         self.channel.close(now_ms);
         self.handle_channel(now_ms);
         self.set_connection(Connection::Closed);

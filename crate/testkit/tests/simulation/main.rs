@@ -2,6 +2,7 @@
 
 mod checks;
 mod faults;
+mod grants;
 mod honest;
 mod lies;
 mod lifecycle;

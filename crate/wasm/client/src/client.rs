@@ -23,12 +23,12 @@ use remuda_wire::{Bytes, Bytes24, Bytes32, Canonical};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::JsValue;
 
+use crate::holder::JsHolder;
 use crate::object::Builder;
 use crate::options::{
-    bytes, data_key, digest, flag, function, keyring, member, object, optional_count, optional_text, subscription_spec,
-    text, texts,
+    bytes, data_key, digest, flag, function, keyring, member, object, optional_count, optional_function, optional_text,
+    subscription_spec, text, texts,
 };
-use crate::signer::JsSigner;
 use crate::thrown::{bad_argument, store_error, thrown};
 use crate::to_js;
 
@@ -41,7 +41,7 @@ struct Inner {
     stream_id: Bytes32,
     grant: StreamGrant,
     addresses: Addresses,
-    signer: Rc<JsSigner>,
+    holder: Rc<JsHolder>,
     /// The data keys, of a stream that the application expects to be encrypted.
     keyring: Option<RefCell<Keyring>>,
     on_event: Function,
@@ -86,7 +86,10 @@ impl Client {
             stream_id,
             grant,
             addresses,
-            signer: Rc::new(JsSigner(function(&options, "sign")?)),
+            holder: Rc::new(JsHolder {
+                sign: function(&options, "sign")?,
+                renew_grant: optional_function(&options, "renewGrant")?,
+            }),
             keyring: keyring(&member(&options, "dataKeys"))?.map(RefCell::new),
             on_event: function(&options, "onEvent")?,
             commands,
@@ -106,7 +109,7 @@ impl Client {
         let inputs = inner.inputs.borrow_mut().take().ok_or_else(started)?;
         let driver = Driver::new(
             Rc::clone(&inner.store),
-            Rc::clone(&inner.signer),
+            Rc::clone(&inner.holder),
             inner.addresses.clone(),
             inner.commands.clone(),
             inputs,
@@ -119,6 +122,7 @@ impl Client {
             budget: AdmissionBudget::default(),
             credit: CREDIT,
             encrypted: inner.keyring.is_some(),
+            renews_grant: inner.holder.renew_grant.is_some(),
             transports,
         };
         let ran = driver.run(configure, |engine, event| inner.observe(engine, event)).await;

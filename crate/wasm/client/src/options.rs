@@ -56,6 +56,16 @@ pub fn function(options: &JsValue, name: &str) -> Result<Function, JsValue> {
     member(options, name).dyn_into().map_err(|_| bad_argument(&format!("`{name}` is a function")))
 }
 
+/// A function member that may be absent.
+pub fn optional_function(options: &JsValue, name: &str) -> Result<Option<Function>, JsValue> {
+    let value = member(options, name);
+    if value.is_undefined() || value.is_null() {
+        Ok(None)
+    } else {
+        function(options, name).map(Some)
+    }
+}
+
 /// A `Uint8Array` member.
 pub fn bytes(options: &JsValue, name: &str) -> Result<Vec<u8>, JsValue> {
     let array: Uint8Array =
