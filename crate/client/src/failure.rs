@@ -34,9 +34,9 @@ impl Failure {
     pub fn chain_disagreement() -> Self {
         Self {
             code: "client/chain-disagreement".into(),
-            remedy: Remedy::Retry,
+            remedy: Remedy::Surface,
             rule: "RESOLUTIONS §4".into(),
-            meaning: "too few of the chain nodes gave the same answer: nothing is taken from any of them".into(),
+            meaning: "too few of the chain nodes gave the same answer: nothing is taken from any of them, and they are asked again".into(),
         }
     }
 
