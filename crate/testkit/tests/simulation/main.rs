@@ -8,6 +8,7 @@ mod lies;
 mod lifecycle;
 mod provider;
 mod random;
+mod recordings;
 mod schedules;
 mod sockets;
 mod standard;
