@@ -5,6 +5,9 @@ mod commands;
 mod grant;
 mod network;
 mod recording;
+mod tail;
+
+pub use tail::TailKey;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -21,6 +24,7 @@ use remuda_wire::preimage::keccak256;
 use remuda_wire::Bytes32;
 
 use self::grant::GrantRenewal;
+use self::tail::Tail;
 use crate::command::PendingCommand;
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
@@ -140,6 +144,9 @@ pub struct Engine {
     unsent: Vec<PendingCommand>,
     renewal: GrantRenewal,
     recorder: Option<(PositionKey, Recorder)>,
+    tails: BTreeMap<TailKey, Tail>,
+    /// `OpenSubscription` requests of tails that are not answered yet.
+    opening_tails: BTreeMap<RequestHandle, (TailKey, Bytes32)>,
     /// Sessions so far.
     sessions: u64,
     /// Another owner has taken the database over: this engine can keep nothing any more.
@@ -176,6 +183,8 @@ impl Engine {
             unsent: Vec::new(),
             renewal: GrantRenewal::default(),
             recorder: None,
+            tails: BTreeMap::new(),
+            opening_tails: BTreeMap::new(),
             sessions: 0,
             fenced: false,
             outputs: VecDeque::new(),
@@ -217,11 +226,9 @@ impl Engine {
         // What cannot be opened yet is not woken for: a time that is past would be woken for again and again.
         let re_entries =
             self.subscriptions.iter().filter(|(key, it)| self.can_open(key, it)).filter_map(|(_, it)| it.due_at());
-        [self.channel.wake_at(), self.chain_retry_at_ms, key_retry, self.renewal.wake_at()]
-            .into_iter()
-            .flatten()
-            .chain(re_entries)
-            .min()
+        let tails = self.tails.values().filter(|_| self.in_session).filter_map(Tail::due_at);
+        let own = [self.channel.wake_at(), self.chain_retry_at_ms, key_retry, self.renewal.wake_at()];
+        own.into_iter().flatten().chain(re_entries).chain(tails).min()
     }
 
     /// The stream.

@@ -1,12 +1,16 @@
 //! What an engine tells.
 
+use alloc::rc::Rc;
+
 use remuda_position::PositionKey;
 use remuda_session::Transport;
 use remuda_verify::fast::Assurance;
+use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::transition::TransitionKind;
 use remuda_wire::Bytes32;
 
 use crate::command::{CommandId, CommandOutcome};
+use crate::engine::TailKey;
 use crate::failure::Failure;
 use crate::recorder::Recording;
 
@@ -118,6 +122,20 @@ pub enum Event {
         /// Of which position.
         key: Option<PositionKey>,
         /// What.
+        failure: Failure,
+    },
+    /// A record of a tail came: in order, and nothing of it is proven.
+    Painted {
+        /// Of which tail.
+        key: TailKey,
+        /// The record.
+        record: Rc<RecordDelivery>,
+    },
+    /// A tail ended by a failure that repeating cannot help.
+    TailFailed {
+        /// Which tail.
+        key: TailKey,
+        /// Why.
         failure: Failure,
     },
     /// A recording ended; `None` when there was none.

@@ -28,7 +28,7 @@ mod work;
 
 pub use chain_quorum::{ChainAnswer, ChainConclusion, ChainQuorum};
 pub use command::{Append, CommandId, CommandOutcome};
-pub use engine::{Engine, EngineConfig, Output};
+pub use engine::{Engine, EngineConfig, Output, TailKey};
 pub use event::{BatchSummary, Connection, Event, SegmentSummary, TransitionSummary};
 pub use failure::Failure;
 pub use keyring::{Keyring, OpenedPayload};

@@ -22,7 +22,7 @@ use crate::work::{Told, Waiting, Work};
 /// Records of a standard stream in one commit.
 const MAX_SEGMENT_RECORDS: usize = 1_024;
 /// Re-entries without progress before a failure is for good.
-const MAX_RE_ENTRIES: u32 = 4;
+pub(super) const MAX_RE_ENTRIES: u32 = 4;
 
 impl Engine {
     /// Applies frames in order until one must wait.
@@ -273,7 +273,7 @@ impl Engine {
 
 /// Whether asking again at the same boundary may bring another answer. Behind the retention floor it cannot: the way back
 /// in is a snapshot, and that is the application's to choose (§12.2.2).
-fn may_help(failure: &Failure) -> bool {
+pub(super) fn may_help(failure: &Failure) -> bool {
     matches!(failure.remedy, Remedy::Retry | Remedy::ReEnterAtBoundary)
         && failure.code != ErrorKind::CursorTooOld.code()
 }

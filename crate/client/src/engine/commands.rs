@@ -105,6 +105,7 @@ impl Engine {
 
     /// Opens every subscription whose time has come, or reads its position first.
     pub(super) fn open_due(&mut self, now_ms: u64) {
+        self.open_due_tails(now_ms);
         let is_due = |it: &Subscription| it.due_at().is_some_and(|at_ms| at_ms <= now_ms);
         let keys: Vec<_> = self
             .subscriptions

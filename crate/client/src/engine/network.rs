@@ -245,8 +245,10 @@ impl Engine {
                 self.open_due(now_ms);
             }
             SessionOutput::Answer { handle, result } => self.handle_answer(handle, result, now_ms),
-            SessionOutput::Frame(frame) => self.handle_frame(frame),
+            SessionOutput::Frame(frame) => self.handle_frame(frame, now_ms),
             SessionOutput::SubscriptionEnded { error, .. } if self.refused_grant(&error, now_ms) => {}
+            SessionOutput::SubscriptionEnded { subscription_id, error }
+                if self.tail_ended(&subscription_id, &error, now_ms) => {}
             SessionOutput::SubscriptionEnded { subscription_id, error } => {
                 // After what came before it: the last batches of a subscription are as good as any.
                 self.work.push_back(Work::Ended(subscription_id, Failure::from(&error)));
@@ -266,6 +268,9 @@ impl Engine {
     }
 
     fn handle_answer(&mut self, handle: RequestHandle, result: Result<ResponseBody, ProviderError>, now_ms: u64) {
+        if self.answer_tail(handle, result.as_ref().err(), now_ms) {
+            return;
+        }
         if let Some(command) = self.commands.remove(&handle) {
             let outcome = match result {
                 Ok(body) => {
@@ -308,11 +313,15 @@ impl Engine {
         }
     }
 
-    fn handle_frame(&mut self, frame: RoutedFrame) {
+    fn handle_frame(&mut self, frame: RoutedFrame, now_ms: u64) {
         match frame {
-            RoutedFrame::Delivery(delivery) => self.work.push_back(Work::Delivery(Rc::new(delivery.into_inner()))),
+            RoutedFrame::Delivery(delivery) => {
+                let unpainted = self.paint(delivery.into_inner(), now_ms);
+                self.work.extend(unpainted.map(|delivery| Work::Delivery(Rc::new(delivery))));
+            }
             RoutedFrame::Checkpoint(frame) => self.work.push_back(Work::Checkpoint(frame.into_inner())),
             RoutedFrame::Transition(transition) => {
+                self.tails_meet_transition();
                 let transition = Rc::new(transition.into_inner());
                 for subscription_id in self.routes.keys() {
                     self.work.push_back(Work::Transition(*subscription_id, Rc::clone(&transition)));
@@ -343,6 +352,7 @@ impl Engine {
         }
         self.routes.clear();
         self.opening.clear();
+        self.detach_tails(now_ms);
         for subscription in self.subscriptions.values_mut() {
             let had_begun = subscription.detach().is_some();
             if had_begun && subscription.state != SubscriptionState::Failed {

@@ -12,5 +12,6 @@ mod recordings;
 mod schedules;
 mod sockets;
 mod standard;
+mod tails;
 mod weather;
 mod world;

@@ -78,6 +78,12 @@ impl<R> FastSubscription<R> {
         self.batch.len()
     }
 
+    /// Begins anew, as when nothing was known.
+    pub fn forget(&mut self) {
+        self.state = FastState::default();
+        self.batch = OpenBatch::default();
+    }
+
     /// Drops what waits: of a lineage that ended, or before starting again at the last boundary.
     pub fn discard_waiting(&mut self) -> usize {
         self.batch.take_records().len()
