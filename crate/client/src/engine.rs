@@ -3,10 +3,12 @@
 mod apply;
 mod commands;
 mod network;
+mod outbox;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
+use remuda_position::outbox::{OutboxKey, OutboxWrite};
 use remuda_position::{Admission, AdmissionBudget, Fence, PositionKey, StoreError};
 use remuda_session::{
     ApiMisuse, Backoff, ChannelConfig, CreditTarget, HandshakeConfig, Link, PostId, RequestHandle, SessionConfig, Slot,
@@ -18,10 +20,11 @@ use remuda_wire::grant::StreamGrant;
 use remuda_wire::preimage::keccak256;
 use remuda_wire::Bytes32;
 
-use crate::command::{CommandId, PendingCommand};
+use crate::command::{Asker, PendingRequest};
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
 use crate::key_book::KeyBook;
+use crate::outbox::{Outbox, OutboxCounts};
 use crate::subscription::{Load, Subscription};
 use crate::work::{Waiting, Work};
 
@@ -102,6 +105,16 @@ pub enum Output {
     },
     /// Commit; answer with [`Engine::handle_committed`] or [`Engine::handle_store_error`]. One at a time.
     Commit(Admission),
+    /// Read a page of the outbox; answer with [`Engine::handle_outbox`] or [`Engine::handle_outbox_failed`].
+    ReadOutbox {
+        /// Which.
+        key: OutboxKey,
+        /// Behind which entry.
+        after: u64,
+    },
+    /// Write these changes; answer with [`Engine::handle_settled`] or [`Engine::handle_settle_failed`]. One at a time, beside
+    /// a commit.
+    Settle(OutboxWrite),
     /// Tell the application.
     Event(Event),
 }
@@ -127,9 +140,10 @@ pub struct Engine {
     /// Bytes of the bodies that `work` came in, since it was last empty.
     work_bytes: usize,
     waiting: Waiting,
-    commands: BTreeMap<RequestHandle, PendingCommand>,
-    /// Commands that were never sent: told once it is known why.
-    unsent: Vec<CommandId>,
+    requests: BTreeMap<RequestHandle, PendingRequest>,
+    /// Requests that were never sent: told once it is known why.
+    unsent: Vec<Asker>,
+    outbox: Outbox,
     /// Another owner has taken the database over: this engine can keep nothing any more.
     fenced: bool,
     outputs: VecDeque<Output>,
@@ -146,6 +160,7 @@ impl Engine {
     pub fn new(config: EngineConfig) -> Result<Self, ApiMisuse> {
         let handshake = HandshakeConfig::new(config.context.clone(), config.stream_id, config.grant.clone())?;
         let channel = Link::new(ChannelConfig { session: SessionConfig::new(handshake), credit: config.credit });
+        let outbox = OutboxKey::derive(&config.context, &config.stream_id);
         Ok(Self {
             keys: KeyBook::new(config.context.clone(), config.stream_id),
             config,
@@ -160,8 +175,9 @@ impl Engine {
             work: VecDeque::new(),
             work_bytes: 0,
             waiting: Waiting::Nothing,
-            commands: BTreeMap::new(),
+            requests: BTreeMap::new(),
             unsent: Vec::new(),
+            outbox: Outbox::new(outbox),
             fenced: false,
             outputs: VecDeque::new(),
             seed: Bytes32::ZERO,
@@ -181,6 +197,7 @@ impl Engine {
             self.chain_attempts = 0;
             self.outputs.push_back(Output::ReadChain { view: None });
             self.set_connection(Connection::Connecting);
+            self.read_outbox();
         }
     }
 
@@ -199,7 +216,8 @@ impl Engine {
         // What cannot be opened yet is not woken for: a time that is past would be woken for again and again.
         let re_entries =
             self.subscriptions.iter().filter(|(key, it)| self.can_open(key, it)).filter_map(|(_, it)| it.due_at());
-        [self.channel.wake_at(), self.chain_retry_at_ms, key_retry].into_iter().flatten().chain(re_entries).min()
+        let own = [self.channel.wake_at(), self.chain_retry_at_ms, key_retry, self.outbox_wake_at()];
+        own.into_iter().flatten().chain(re_entries).min()
     }
 
     /// The stream.
@@ -215,6 +233,11 @@ impl Engine {
     /// The subscriptions by position.
     pub const fn subscriptions(&self) -> &BTreeMap<PositionKey, Subscription> {
         &self.subscriptions
+    }
+
+    /// How much waits to be appended, by how far it has come.
+    pub fn outbox(&self) -> OutboxCounts {
+        self.outbox.counts()
     }
 
     /// The endpoints of the stream's own provider as last read: the only ones to dial (§4.3).
@@ -236,7 +259,8 @@ impl Engine {
         let possible = match subscription.load {
             Load::Needed => true,
             Load::Asked => false,
-            Load::Done => self.in_session,
+            // Before the outbox is known a record of ours would pass unrecognised.
+            Load::Done => self.in_session && self.outbox.is_known(),
         };
         possible && !self.is_committing(key)
     }

@@ -8,6 +8,7 @@ use remuda_wire::Bytes32;
 
 use crate::command::{CommandId, CommandOutcome};
 use crate::failure::Failure;
+use crate::outbox::AppendUpdate;
 
 /// How the engine stands to its provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +76,8 @@ pub struct TransitionSummary {
     pub from_epoch: Option<u64>,
     /// The lineage that began.
     pub to_epoch: u64,
+    /// Our own appends that were acknowledged in the lineage that ended, are void, and are sent again.
+    pub returned: usize,
 }
 
 /// Something that an application may want to know.
@@ -119,6 +122,8 @@ pub enum Event {
         /// What.
         failure: Failure,
     },
+    /// An append stands elsewhere, and the database holds that.
+    Append(AppendUpdate),
     /// A command was settled.
     Settled {
         /// Which.

@@ -29,6 +29,16 @@ impl Failure {
             meaning: "the stream's provider announces no endpoint that may be dialled".into(),
         }
     }
+
+    /// A record was to be appended by a command.
+    pub fn append_past_outbox() -> Self {
+        Self {
+            code: "misuse/append-past-outbox".into(),
+            remedy: Remedy::FixRequest,
+            rule: "CIP-39 §11.1".into(),
+            meaning: "records are appended through the outbox, so that a retry is byte-identical".into(),
+        }
+    }
 }
 
 impl Failure {

@@ -12,7 +12,7 @@ use remuda_wire::verdict::{Refusal, VerifyError};
 use remuda_wire::{Bytes32, Signature};
 
 use super::{Engine, Output};
-use crate::command::{CommandOutcome, PendingCommand};
+use crate::command::{Asker, PendingRequest};
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
 use crate::outcome::ChainReadError;
@@ -172,6 +172,7 @@ impl Engine {
 
     /// Time has passed. Give what has arrived first.
     pub fn handle_time(&mut self, now_ms: u64) {
+        self.read_outbox_again(now_ms);
         if self.chain_retry_at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
             self.chain_retry_at_ms = None;
             self.set_connection(Connection::Connecting);
@@ -196,12 +197,14 @@ impl Engine {
                 ChannelOutput::PollRefused { error, .. } => self.fail(None, Failure::from(&error)),
             }
         }
-        for id in core::mem::take(&mut self.unsent) {
-            let outcome = CommandOutcome::Refused(Failure::from(&TransportError::Offline));
-            self.tell(Event::Settled { id, outcome });
+        for asker in core::mem::take(&mut self.unsent) {
+            self.settle_refused(asker, Failure::from(&TransportError::Offline), now_ms);
         }
         self.apply_work(now_ms);
         self.pace(now_ms);
+        if self.send_outbox(now_ms) {
+            self.handle_channel(now_ms);
+        }
     }
 
     /// No more is asked for while too much waits to be applied: credit counts what has arrived, and a disk may be slower than a peer.
@@ -225,6 +228,7 @@ impl Engine {
             SessionOutput::Opened { .. } if slot == Slot::Command => {}
             SessionOutput::Opened { .. } => {
                 self.in_session = true;
+                self.outbox.resume();
                 self.set_connection(Connection::Open { transport: slot.transport() });
                 self.open_due(now_ms);
             }
@@ -236,35 +240,31 @@ impl Engine {
             }
             SessionOutput::PollTimeout { handle } | SessionOutput::Unanswered { handle } => {
                 self.opening.remove(&handle);
-                if let Some(command) = self.commands.remove(&handle) {
-                    self.tell(Event::Settled { id: command.id, outcome: CommandOutcome::Unknown });
+                if let Some(request) = self.requests.remove(&handle) {
+                    self.settle_unknown(request.asker, now_ms);
                 }
             }
             SessionOutput::Unsent { handle } => {
                 self.opening.remove(&handle);
-                self.unsent.extend(self.commands.remove(&handle).map(|command| command.id));
+                self.unsent.extend(self.requests.remove(&handle).map(|request| request.asker));
             }
             SessionOutput::Closed { cause, retry_at_ms } => self.handle_closed(slot, &cause, retry_at_ms, now_ms),
         }
     }
 
     fn handle_answer(&mut self, handle: RequestHandle, result: Result<ResponseBody, ProviderError>, now_ms: u64) {
-        if let Some(command) = self.commands.remove(&handle) {
-            let outcome = match result {
-                Ok(body) => {
-                    self.work.push_back(Work::Answer(command, body));
-                    return;
-                }
+        if let Some(request) = self.requests.remove(&handle) {
+            match (result, request.asker) {
+                (Ok(body), _) => self.work.push_back(Work::Answer(request, body)),
+                (Err(error), Asker::Outbox(number)) => self.append_refused(number, &error, now_ms),
                 // The session is gone, not the right to ask: it had no effect, and the next session takes it.
-                Err(error) if error.kind() == ErrorKind::InvalidProofOfPossession && !command.sent_again => {
-                    self.send_command(PendingCommand { sent_again: true, ..command }, now_ms);
-                    return;
+                (Err(error), _) if error.kind() == ErrorKind::InvalidProofOfPossession && !request.sent_again => {
+                    self.send_request(PendingRequest { sent_again: true, ..request }, now_ms);
                 }
                 // The peer has seen this very counter: a copy of ours was faster, and its answer is lost.
-                Err(error) if error.kind() == ErrorKind::RequestReplay => CommandOutcome::Unknown,
-                Err(error) => CommandOutcome::Refused(Failure::from(&error)),
-            };
-            self.tell(Event::Settled { id: command.id, outcome });
+                (Err(error), asker) if error.kind() == ErrorKind::RequestReplay => self.settle_unknown(asker, now_ms),
+                (Err(error), asker) => self.settle_refused(asker, Failure::from(&error), now_ms),
+            }
         } else if let Some((key, subscription_id)) = self.opening.remove(&handle) {
             // One that has left meanwhile, or is being opened anew under another id, is not concerned.
             if self.routes.get(&subscription_id) != Some(&key) {
@@ -276,6 +276,7 @@ impl Engine {
                 Ok(_) => {
                     if let Some(subscription) = self.subscriptions.get_mut(&key) {
                         subscription.state = SubscriptionState::Live;
+                        subscription.live_since_ms = now_ms;
                         self.tell(Event::StatusChanged);
                     }
                 }
@@ -302,8 +303,8 @@ impl Engine {
     /// A session ended: what waits of it is dropped, every subscription starts again at its boundary.
     fn handle_closed(&mut self, slot: Slot, cause: &CloseCause, retry_at_ms: Option<u64>, now_ms: u64) {
         if slot == Slot::Command {
-            for id in core::mem::take(&mut self.unsent) {
-                self.tell(Event::Settled { id, outcome: CommandOutcome::Refused(Failure::from(cause)) });
+            for asker in core::mem::take(&mut self.unsent) {
+                self.settle_refused(asker, Failure::from(cause), now_ms);
             }
             if !matches!(cause, CloseCause::Requested | CloseCause::Expired) {
                 self.fail(None, Failure::from(cause));

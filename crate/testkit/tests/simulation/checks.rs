@@ -1,6 +1,7 @@
 //! What must be true at the end, read from the database and the provider's store.
 
 use remuda_client::Event;
+use remuda_position::outbox::OutboxState;
 use remuda_position::{
     Boundary, PositionKey, Store, StoredItem, StoredItemBody, StoredPosition, StoredRow, StreamPoint,
 };
@@ -11,10 +12,9 @@ use remuda_wire::Canonical;
 use crate::world::{now, World};
 
 impl World {
-    /// Whether every append of `client` is settled and every subscription has everything that is durable.
+    /// Whether every append has its outcome and every subscription of `client` has everything that is durable.
     pub fn caught_up(&self, client: usize) -> bool {
-        let tab = &self.clients[client];
-        if tab.submitted.iter().any(|number| !tab.settled.contains_key(number)) {
+        if self.appended.keys().any(|entry| !self.has_ended(*entry)) {
             return false;
         }
         let head = self.provider.head();
@@ -91,12 +91,43 @@ impl World {
         }
     }
 
-    /// Every append of a tab that lives was settled once; of one that died at most once.
-    pub fn check_appends(&self, client: usize) {
-        let tab = &self.clients[client];
-        assert!(tab.settled.values().all(|outcomes| outcomes.len() == 1), "settled once: {:?}", tab.settled);
-        for number in &tab.submitted {
-            assert!(tab.settled.contains_key(number), "append {number} was never settled");
+    /// Nothing that was appended is lost, and nothing is repeated: each entry that did not fail is one durable record, with
+    /// the very bytes that were enqueued. Gives the codes of those that failed.
+    pub fn check_appends(&self) -> Vec<String> {
+        let mut codes = Vec::new();
+        let records = self.provider.records_by_message();
+        for (entry, message) in &self.appended {
+            let count = records.get(message).copied().unwrap_or_default();
+            match self.state(*entry) {
+                Some(OutboxState::Failed(failure)) => codes.push(failure.code.to_string()),
+                Some(OutboxState::Durable(_)) | None => {
+                    if count != 1 {
+                        for (at, e) in &self.clients[0].events {
+                            match e {
+                                Event::Append(u) if u.number == *entry => eprintln!("{at} {:?}", u.state),
+                                Event::Failure { failure, .. } => eprintln!("{at} {}", failure.code),
+                                Event::Batch { key, batch, .. } => eprintln!(
+                                    "{at} batch {:?} {}..{}",
+                                    key.0 .0[0], batch.first_sequence, batch.last_sequence
+                                ),
+                                Event::Transition { .. } => eprintln!("{at} transition"),
+                                _ => {}
+                            }
+                        }
+                        panic!(
+                            "entry {entry} count {count} {:?}",
+                            self.provider
+                                .durable(&LaneScope::Any)
+                                .iter()
+                                .filter(|(_, r)| r.header.client_message_id == *message)
+                                .map(|(id, r)| (*id, r.header.created_at_ms))
+                                .collect::<Vec<_>>()
+                        )
+                    }
+                }
+                open => panic!("entry {entry} is {open:?}"),
+            }
         }
+        codes
     }
 }

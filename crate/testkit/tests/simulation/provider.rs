@@ -1,5 +1,6 @@
 //! The development provider inside the simulation: its store outlives it, its clock is the simulation's.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -235,6 +236,19 @@ impl Provider {
             }
         }
         records
+    }
+
+    /// How many durable records there are of each message id, of either class.
+    pub fn records_by_message(&self) -> BTreeMap<Bytes32, usize> {
+        let mut counts = BTreeMap::new();
+        let log = &self.site().exchange.log;
+        let standard = (0..).map_while(|sequence| log.record(sequence).expect("a store"));
+        let standard = standard.map(|logged| logged.header.client_message_id);
+        let fast = self.durable(&LaneScope::Any).into_iter().map(|(_, record)| record.header.client_message_id);
+        for message in fast.chain(standard) {
+            *counts.entry(message).or_default() += 1;
+        }
+        counts
     }
 
     fn site(&self) -> &Site {
