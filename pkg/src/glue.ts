@@ -1,7 +1,7 @@
 /** The shape of the generated WebAssembly client, `generated/client/remuda_client.js`. Only the worker uses it. */
 import type {
+  AppendEvent,
   AppendRecord,
-  AppendResult,
   BatchEvent,
   Boundary,
   DataKey,
@@ -10,6 +10,7 @@ import type {
   LaneMutation,
   LanePage,
   NewLane,
+  OutboxEntry,
   ReceiptsEvent,
   Status,
   SubscriptionSpec,
@@ -23,7 +24,20 @@ export interface CommittedEvent {
   lastItem: bigint;
 }
 
-export type ClientEvent = { type: "status"; status: Status } | CommittedEvent | BatchEvent | ReceiptsEvent | TransitionEvent | FailureEvent;
+export type ClientEvent =
+  | { type: "status"; status: Status }
+  | CommittedEvent
+  | BatchEvent
+  | ReceiptsEvent
+  | TransitionEvent
+  | AppendEvent
+  | FailureEvent;
+
+/** A record that the database holds, to be sent. */
+export interface Enqueued {
+  entry: bigint;
+  messageId: string;
+}
 
 export interface OpenOptions {
   database: string;
@@ -48,7 +62,12 @@ export interface Client {
   unsubscribe(key: string): void;
   read(key: string, afterItem: bigint, maxBytes: number): Promise<Item[]>;
   boundary(key: string): Promise<Boundary | null>;
-  append(record: AppendRecord): Promise<AppendResult>;
+  /** Resolves when the database holds it. */
+  enqueue(record: AppendRecord): Promise<Enqueued>;
+  /** Tells a running client to look for what was enqueued. */
+  enqueued(): void;
+  outbox(after: bigint, maxBytes: number): Promise<OutboxEntry[]>;
+  dismiss(entry: bigint): void;
   createLane(lane: NewLane): Promise<LaneMutation>;
   closeLane(lane: string): Promise<LaneMutation>;
   listLanes(after: string | null | undefined, limit: number): Promise<LanePage>;

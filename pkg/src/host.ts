@@ -8,16 +8,19 @@
  *      +------- close -----------+---> closed (the lock passes to the next in line)
  * ```
  *
- * An owner runs the network and tells the others what it committed. A follower reads the same database, and sends its commands to the owner.
+ * An owner runs the network and tells the others what it committed. A follower reads the same database, puts what it appends into its outbox,
+ * and sends its other commands to the owner.
  */
 import { RemudaError, isTrap } from "./error.js";
-import type { Client, ClientEvent, ClientFactory } from "./glue.js";
+import type { Client, ClientEvent, ClientFactory, Enqueued } from "./glue.js";
 import type { BetweenTabs, Call, FromWorker, Request, RequestResult, ToWorker, WorkerOptions } from "./protocol.js";
-import { lockName, tabLockName } from "./protocol.js";
-import type { Role, Status, SubscriptionSpec } from "./types.js";
+import { UNKNOWN, lockName, tabLockName } from "./protocol.js";
+import type { AppendRecord, AppendState, Role, Status, SubscriptionSpec } from "./types.js";
 
 /** How often a follower looks into the database, whatever messages it got. */
 export const POLL_MS = 250;
+/** How often a follower reminds the owner of what it has queued. */
+const REMIND_MS = 5_000;
 /** How long a request waits for an owner to take it. */
 export const TAKE_MS = 30_000;
 
@@ -60,7 +63,8 @@ interface RemoteRequest {
   timer: ReturnType<typeof setTimeout>;
 }
 
-const UNKNOWN: Status = { connection: "idle", retryAtMs: null, transport: null, storage: "ready", subscriptions: [] };
+/** About how much of the outbox is read to look for one entry: one is always read. */
+const ONE_ENTRY = 1;
 
 export class Host {
   readonly #around: Surroundings;
@@ -75,6 +79,8 @@ export class Host {
   /** What other tabs subscribe to, by tab and key. */
   readonly #remote = new Map<string, Map<string, SubscriptionSpec>>();
   readonly #watched = new Set<string>();
+  /** The appends of this tab that have not ended, with the state that the page was told. */
+  readonly #appends = new Map<bigint, AppendState | null>();
   readonly #requests = new Map<number, RemoteRequest>();
   readonly #signatures = new Map<number, { resolve(signature: Uint8Array): void; reject(error: RemudaError): void }>();
   #ids = 0;
@@ -82,6 +88,7 @@ export class Host {
   #ownersStatus: Status = UNKNOWN;
   #poll: ReturnType<typeof setInterval> | null = null;
   #polling = false;
+  #remindedAtMs = 0;
   /** Subscribing and unsubscribing, one after the other. */
   #order: Promise<unknown> = Promise.resolve();
   #running: Promise<void> = Promise.resolve();
@@ -141,6 +148,18 @@ export class Host {
         return this.#opened().read(call.key, call.after, call.maxBytes);
       case "boundary":
         return this.#opened().boundary(call.key);
+      case "append":
+        return this.#append(call.record);
+      case "watch":
+        for (const entry of call.entries) this.#appends.set(entry, null);
+        await this.#lookForOutcomes();
+        return null;
+      case "outbox":
+        return this.#opened().outbox(call.after, call.maxBytes);
+      case "dismiss":
+        if (this.#role === "owner") this.#opened().dismiss(call.entry);
+        else this.#tell({ type: "dismiss", from: this.#around.tab, entry: call.entry });
+        return null;
       case "request":
         return this.#role === "owner" ? ask(this.#opened(), call.request) : this.#askOwner(call.request);
       case "addDataKey":
@@ -184,7 +203,7 @@ export class Host {
     });
     if (!isOwner) {
       this.#hold(name, () => this.#own());
-      this.#poll = setInterval(() => void this.#lookForRows(), POLL_MS);
+      this.#poll = setInterval(() => void this.#look(), POLL_MS);
     }
     return isOwner ? "owner" : "follower";
   }
@@ -257,6 +276,8 @@ export class Host {
         (thrown) => this.#settle(id, ({ reject }) => reject(RemudaError.from(thrown))),
       );
     }
+    // What the last owner settled and could not tell any more; what it did not settle, this one reads by itself.
+    void this.#look();
     try {
       this.#running = client.run();
       await this.#running;
@@ -318,6 +339,44 @@ export class Host {
     this.#inOrder(async () => this.#opened().subscribe(spec)).catch((thrown) => this.#report(key, thrown));
   }
 
+  // --- appends
+
+  async #append(record: AppendRecord): Promise<Enqueued> {
+    const enqueued = await this.#opened().enqueue(record);
+    this.#appends.set(enqueued.entry, "queued");
+    this.#tellEnqueued();
+    return enqueued;
+  }
+
+  #tellEnqueued(): void {
+    if (this.#role === "owner") this.#attempt(() => this.#client?.enqueued());
+    else this.#tell({ type: "enqueued", from: this.#around.tab });
+  }
+
+  async #lookForOutcomes(): Promise<void> {
+    let isWaiting = false;
+    for (const entry of [...this.#appends.keys()]) {
+      const [found] = await this.#opened().outbox(entry - 1n, ONE_ENTRY);
+      if (found?.entry !== entry) {
+        if (this.#appends.delete(entry)) this.#around.post({ type: "forgotten", entry });
+        continue;
+      }
+      const { messageId, state, record, failure } = found;
+      if (state === "queued") isWaiting = true;
+      if (this.#appends.get(entry) !== state) this.#around.post({ type: "event", event: { type: "append", entry, messageId, state, record, failure } });
+      this.#noteAppend(entry, state);
+    }
+    if (!isWaiting || Date.now() - this.#remindedAtMs < REMIND_MS) return;
+    this.#remindedAtMs = Date.now();
+    this.#tellEnqueued();
+  }
+
+  #noteAppend(entry: bigint, state: AppendState): void {
+    if (!this.#appends.has(entry)) return;
+    if (state === "durable" || state === "failed") this.#appends.delete(entry);
+    else this.#appends.set(entry, state);
+  }
+
   // --- other tabs
 
   #tell(message: BetweenTabs): void {
@@ -358,6 +417,12 @@ export class Host {
         break;
       case "request":
         if (isOwner) void this.#askFor(message);
+        break;
+      case "enqueued":
+        if (isOwner) this.#tellEnqueued();
+        break;
+      case "dismiss":
+        if (isOwner) this.#attempt(() => this.#client?.dismiss(message.entry));
         break;
       case "dataKey":
         this.#attempt(() => this.#client?.addDataKey(message.dataKey.generation, message.dataKey.key));
@@ -420,6 +485,7 @@ export class Host {
   #happened(event: ClientEvent): void {
     if (event.type === "status") this.#ownStatus = event.status;
     if (this.#over) return;
+    if (event.type === "append") this.#noteAppend(event.entry, event.state);
     if (this.#role === "owner") this.#tell({ type: "event", from: this.#around.tab, event });
     if (event.type === "status") this.#postStatus();
     else this.#around.post({ type: "event", event });
@@ -433,6 +499,7 @@ export class Host {
     } else if (event.type === "committed") {
       this.#committed(event.key, event.lastItem);
     } else {
+      if (event.type === "append") this.#noteAppend(event.entry, event.state);
       this.#around.post({ type: "event", event });
     }
   }
@@ -450,7 +517,8 @@ export class Host {
     this.#around.post({ type: "event", event: { type: "committed", key, lastItem } });
   }
 
-  async #lookForRows(): Promise<void> {
+  /** Looks into the database for what a message may have been lost of. */
+  async #look(): Promise<void> {
     if (this.#polling || this.#over) return;
     this.#polling = true;
     try {
@@ -458,6 +526,7 @@ export class Host {
         const boundary = await this.#opened().boundary(key);
         if (boundary) this.#committed(key, boundary.lastItem);
       }
+      await this.#lookForOutcomes();
     } catch (thrown) {
       if (isTrap(thrown)) this.#break(thrown);
       else if (!this.#over) this.#report(null, thrown);
@@ -498,8 +567,6 @@ export class Host {
 /** Asks the provider for one thing. */
 function ask(client: Client, request: Request): Promise<RequestResult> {
   switch (request.name) {
-    case "append":
-      return client.append(request.argument);
     case "createLane":
       return client.createLane(request.argument);
     case "closeLane":

@@ -2,10 +2,12 @@ import type { ErrorData } from "./error.js";
 import { RemudaError } from "./error.js";
 import { ItemIterator } from "./items.js";
 import type { ItemSource } from "./items.js";
+import { UNKNOWN } from "./protocol.js";
+import { AppendTicket } from "./ticket.js";
 import type { Call, CallName, Calls, FromWorker, Request, RequestName, Requests, ToWorker, WorkerOptions } from "./protocol.js";
 import type {
+  AppendEvent,
   AppendRecord,
-  AppendResult,
   BatchEvent,
   Boundary,
   DataKey,
@@ -15,6 +17,7 @@ import type {
   LaneMutation,
   LanePage,
   NewLane,
+  OutboxEntry,
   ReceiptsEvent,
   Role,
   Signer,
@@ -38,6 +41,7 @@ export interface RemudaEvents {
   batch: CustomEvent<BatchEvent>;
   receipts: CustomEvent<ReceiptsEvent>;
   transition: CustomEvent<TransitionEvent>;
+  append: CustomEvent<AppendEvent>;
   failure: CustomEvent<FailureEvent>;
 }
 
@@ -48,6 +52,8 @@ export interface SubscribeOptions {
   signal?: AbortSignal;
 }
 
+/** About how much of the outbox is read at a time. */
+const OUTBOX_PAGE_BYTES = 1 << 20;
 /** How many lanes are asked for at a time. */
 const LANES_A_PAGE = 256;
 /** A worker that broke is replaced after this long, doubled each time up to the most. */
@@ -67,11 +73,11 @@ type CallArguments<Name extends CallName> = Calls[Name]["arguments"];
 /**
  * A stream, received, verified and kept by a worker. Made by `connect`.
  *
- * Events: `status`, `role`, `batch`, `receipts`, `transition`, `failure`, each a `CustomEvent` with its value as `detail`. Of several tabs on one
+ * Events: `status`, `role`, `batch`, `receipts`, `transition`, `append`, `failure`, each a `CustomEvent` with its value as `detail`. Of several tabs on one
  * database one is the `owner` of the connection; all of them see the same items and the same events.
  */
 export class Remuda extends EventTarget {
-  #status: Status = { connection: "idle", retryAtMs: null, transport: null, storage: "ready", subscriptions: [] };
+  #status: Status = UNKNOWN;
   #role: Role = "follower";
   readonly #spawn: () => WorkerLike;
   readonly #options: WorkerOptions;
@@ -82,6 +88,8 @@ export class Remuda extends EventTarget {
   #ids = 0;
   readonly #pending = new Map<number, Pending>();
   readonly #held = new Map<string, { spec: SubscriptionSpec; holders: number; watchers: Set<() => void> }>();
+  /** The appends of this page that have not ended. */
+  readonly #tickets = new Map<bigint, AppendTicket>();
   #restarts = 0;
   #startedAtMs = 0;
   #restart: ReturnType<typeof setTimeout> | null = null;
@@ -148,33 +156,63 @@ export class Remuda extends EventTarget {
   }
 
   /**
-   * Appends a record. A fast stream answers provisionally: the record is durable when it arrives as an item with this epoch and sequence, and a
-   * `void` transition that discards it means: send it again. A standard stream answers with a verified receipt.
+   * Puts a record into the outbox of the database, sealed where the stream is encrypted, and resolves once it is durable there: from then on it
+   * is sent, as the same bytes under the same `messageId`, until its outcome is known, whatever becomes of this page. Offline too. What becomes
+   * of it is said by the {@link AppendTicket}, by `append` events in every tab, and by {@link outbox} to whoever comes later.
+   *
+   * Records of one lane are sent in the order in which they were appended. On a standard stream each becomes one record. A fast stream knows
+   * no retry: there an answer that was lost can make a record appear twice, under one `messageId`, unless a subscription of this client
+   * verifies the lane; keep one open, and let readers tell by `messageId`.
+   *
+   * Throws `RemudaError`, with nothing queued: `store/outbox-full`, another `store/…`, an `encryption/…`, `client/invalid-argument`,
+   * `client/closed`. `client/trap` when the worker broke meanwhile: {@link outbox} says whether it is there.
+   */
+  async append(record: AppendRecord): Promise<AppendTicket> {
+    isId(record.lane, "lane");
+    const { entry, messageId } = await this.#call("append", { record });
+    const ticket = new AppendTicket(entry, messageId);
+    if (this.#isClosed) ticket.reject(RemudaError.client("client/closed"));
+    else this.#tickets.set(entry, ticket);
+    return ticket;
+  }
+
+  /** What waits to be appended, then the newest of what has ended, ascending. Throws a `store/…`, `client/closed`. */
+  async *outbox(): AsyncIterableIterator<OutboxEntry> {
+    let page: OutboxEntry[];
+    let after = 0n;
+    do {
+      page = await this.#call("outbox", { after, maxBytes: OUTBOX_PAGE_BYTES });
+      yield* page;
+      after = page.at(-1)?.entry ?? after;
+    } while (page.length > 0);
+  }
+
+  /** Forgets a `failed` entry of the outbox that was seen. Throws `client/closed`. */
+  async dismiss(entry: bigint): Promise<void> {
+    await this.#call("dismiss", { entry });
+  }
+
+  /**
+   * Creates a lane; its event arrives as an item of the default lane.
    *
    * Throws `RemudaError`:
-   * - a `provider/…` code that the provider refused it with, an `encryption/…` code when it cannot be sealed;
+   * - a `provider/…` code that the provider refused it with;
    * - `client/owner-unreachable` (not sent), `command/outcome-unknown`, `client/owner-lost` or `client/trap` (outcome unknown);
    * - `client/invalid-argument`, `client/closed`;
    *
-   * or the reason of `signal`: the record may be appended nevertheless.
+   * or the reason of `signal`: it may be done nevertheless.
    */
-  async append(record: AppendRecord, options: { signal?: AbortSignal } = {}): Promise<AppendResult> {
-    isId(record.lane, "lane");
-    return this.#request({ name: "append", argument: record }, options.signal);
-  }
-
-  /** Creates a lane; its event arrives as an item of the default lane. Throws as `append`. */
   async createLane(lane: NewLane = {}, options: { signal?: AbortSignal } = {}): Promise<LaneMutation> {
     return this.#request({ name: "createLane", argument: lane }, options.signal);
   }
 
-  /** Closes a lane for good. Throws as `append`. */
+  /** Closes a lane for good. Throws as {@link createLane}. */
   async closeLane(lane: string, options: { signal?: AbortSignal } = {}): Promise<LaneMutation> {
     isId(lane, "lane");
     return this.#request({ name: "closeLane", argument: lane }, options.signal);
   }
 
-  /** Every lane, ascending by id, one page after the other. Throws as `append`. */
+  /** Every lane, ascending by id, one page after the other. Throws as {@link createLane}. */
   async *lanes(options: { signal?: AbortSignal; pageSize?: number } = {}): AsyncIterableIterator<Lane> {
     const { signal, pageSize: limit = LANES_A_PAGE } = options;
     let after: string | null = null;
@@ -356,11 +394,22 @@ export class Remuda extends EventTarget {
           this.#emit("status", event.status);
           this.#wake();
         } else {
+          if (event.type === "append") this.#settle(event.entry, (ticket) => ticket.take(event));
           this.#emit(event.type, event);
         }
         break;
       }
+      case "forgotten":
+        this.#settle(message.entry, (ticket) => ticket.reject(RemudaError.client("client/outcome-forgotten")));
+        break;
     }
+  }
+
+  #settle(entry: bigint, settle: (ticket: AppendTicket) => void): void {
+    const ticket = this.#tickets.get(entry);
+    if (!ticket) return;
+    settle(ticket);
+    if (ticket.hasEnded) this.#tickets.delete(entry);
   }
 
   async #signFor(id: number, digest: Uint8Array): Promise<void> {
@@ -381,8 +430,8 @@ export class Remuda extends EventTarget {
     this.#worker = null;
     this.#isOpen = false;
     for (const [id, { call, reject }] of [...this.#pending]) {
-      // A request may have been sent, so it is not sent again; to open is for `#start` to repeat. The rest changes nothing: it waits.
-      if (call.name === "request" || call.name === "open" || call.name === "close") {
+      // A request may have been sent, and a record be queued, so it is not asked for again; to open is for `#start` to repeat. The rest changes nothing: it waits.
+      if (call.name === "request" || call.name === "append" || call.name === "open" || call.name === "close") {
         this.#pending.delete(id);
         reject(error);
       }
@@ -408,6 +457,7 @@ export class Remuda extends EventTarget {
     try {
       await this.#start();
       await Promise.all([...this.#held.values()].map(({ spec }) => this.#call("subscribe", { spec })));
+      if (this.#tickets.size > 0) await this.#call("watch", { entries: [...this.#tickets.keys()] });
       this.#wake();
     } catch (thrown) {
       if (this.#isClosed) return;
@@ -427,6 +477,8 @@ export class Remuda extends EventTarget {
       this.#pending.delete(id);
       reject(RemudaError.client("client/closed"));
     }
+    for (const ticket of this.#tickets.values()) ticket.reject(RemudaError.client("client/closed"));
+    this.#tickets.clear();
     if (!this.#isOpen) {
       this.#worker?.terminate();
       this.#worker = null;

@@ -100,31 +100,7 @@ impl World {
             let count = records.get(message).copied().unwrap_or_default();
             match self.state(*entry) {
                 Some(OutboxState::Failed(failure)) => codes.push(failure.code.to_string()),
-                Some(OutboxState::Durable(_)) | None => {
-                    if count != 1 {
-                        for (at, e) in &self.clients[0].events {
-                            match e {
-                                Event::Append(u) if u.number == *entry => eprintln!("{at} {:?}", u.state),
-                                Event::Failure { failure, .. } => eprintln!("{at} {}", failure.code),
-                                Event::Batch { key, batch, .. } => eprintln!(
-                                    "{at} batch {:?} {}..{}",
-                                    key.0 .0[0], batch.first_sequence, batch.last_sequence
-                                ),
-                                Event::Transition { .. } => eprintln!("{at} transition"),
-                                _ => {}
-                            }
-                        }
-                        panic!(
-                            "entry {entry} count {count} {:?}",
-                            self.provider
-                                .durable(&LaneScope::Any)
-                                .iter()
-                                .filter(|(_, r)| r.header.client_message_id == *message)
-                                .map(|(id, r)| (*id, r.header.created_at_ms))
-                                .collect::<Vec<_>>()
-                        )
-                    }
-                }
+                Some(OutboxState::Durable(_)) | None => assert_eq!(count, 1, "entry {entry} is one record"),
                 open => panic!("entry {entry} is {open:?}"),
             }
         }

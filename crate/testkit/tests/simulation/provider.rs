@@ -123,6 +123,7 @@ impl Provider {
             let mut connection = Connection::new(&site.exchange);
             loop {
                 let frames = tokio::select! {
+                    biased;
                     message = messages.recv() => {
                         let Some(message) = message else { return };
                         let frame = ClientFrame::from_bytes(&message).expect("we send canonical frames");

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use js_sys::{Array, Function};
 use remuda_client::{Append, CommandId, EngineConfig, Event, Failure, Keyring};
 use remuda_position::memory::MemoryStore;
+use remuda_position::outbox::OutboxKey;
 use remuda_position::{AdmissionBudget, Boundary, PositionKey, Store, StoredRow};
 use remuda_session::CreditTarget;
 use remuda_web::clock::{now_ms, random_bytes};
@@ -170,11 +171,12 @@ impl Client {
         Ok(stored.map_or(JsValue::NULL, |stored| to_js::boundary(&Boundary::stored(key, stored))))
     }
 
-    /// Appends a record; resolves when the provider took it, provisionally.
+    /// Puts a record into the outbox; resolves with `{ entry, messageId }` when the database holds it, sealed. The owner is to
+    /// be told by [`Client::enqueued`].
     ///
     /// # Errors
-    /// Throws `misuse/argument`; an `encryption/…`; a `provider/…`; `command/outcome-unknown`.
-    pub async fn append(&self, record: JsValue) -> Result<JsValue, JsValue> {
+    /// Throws `misuse/argument`; an `encryption/…`; a `store/…`, `store/outbox-full` among them.
+    pub async fn enqueue(&self, record: JsValue) -> Result<JsValue, JsValue> {
         let append = Append {
             lane_id: digest(&text(&record, "lane")?, "lane")?,
             client_message_id: match optional_text(&record, "messageId")? {
@@ -190,7 +192,32 @@ impl Client {
             },
             payload: Bytes::new(bytes(&record, "payload")?).map_err(|error| bad_argument(&error.to_string()))?,
         };
-        self.0.ask(RequestBody::Append(self.0.seal(append.into_request(self.0.stream_id))?)).await
+        let message_id = append.client_message_id;
+        let request = self.0.seal(append.into_request(self.0.stream_id))?;
+        let entry = self.0.store.enqueue(self.0.outbox_key(), &request).await.map_err(|error| store_error(&error))?;
+        Ok(Builder::new().with("entry", &entry).with("messageId", &message_id).build())
+    }
+
+    /// Tells the owner that the outbox has more.
+    pub fn enqueued(&self) {
+        self.0.commands.send(Command::Enqueued);
+    }
+
+    /// Entries of the outbox above `after`, ascending; about `max_bytes` of them, at least one where there is one.
+    ///
+    /// # Errors
+    /// Throws a `store/…`.
+    pub async fn outbox(&self, after: u64, max_bytes: u32) -> Result<Array, JsValue> {
+        let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+        let entries = self.0.store.outbox_after(self.0.outbox_key(), after, max_bytes).await;
+        let keyring = self.0.keyring.as_ref().map(RefCell::borrow);
+        let entries = entries.map_err(|error| store_error(&error))?;
+        Ok(entries.iter().map(|entry| to_js::outbox_entry(entry, keyring.as_deref())).collect())
+    }
+
+    /// Forgets a failed entry that was seen. By the owner.
+    pub fn dismiss(&self, entry: u64) {
+        self.0.commands.send(Command::Dismiss(entry));
     }
 
     /// Creates a lane. Its id derives from `laneNonce`, random when absent: the same nonce is the same lane.
@@ -257,6 +284,10 @@ impl Client {
 }
 
 impl Inner {
+    fn outbox_key(&self) -> OutboxKey {
+        OutboxKey::derive(&self.context, &self.stream_id)
+    }
+
     /// Seals where the stream is encrypted.
     fn seal(&self, request: AppendRequest) -> Result<AppendRequest, JsValue> {
         let Some(keyring) = &self.keyring else { return Ok(request) };
@@ -297,7 +328,7 @@ impl Inner {
                 let wake = Builder::new().with("type", "committed").with("key", &key.0).with("lastItem", last_item);
                 self.tell(&wake.build());
             }
-            Event::Failure { .. } => {}
+            Event::Append(_) | Event::Failure { .. } => {}
         }
         if let Some(event) = to_js::event(event) {
             self.tell(&event);
