@@ -64,8 +64,10 @@ struct Entry {
     /// What is being written, and by which write.
     writing: Option<(Writer, OutboxState)>,
     is_in_flight: bool,
-    /// Since when it may have been taken without our knowing.
-    unknown_since_ms: Option<u64>,
+    /// Since when it is waited for what can be found out before it is sent again: it may have been taken without our knowing.
+    waits_since_ms: Option<u64>,
+    /// The session that it was acknowledged in; 0 for one of another life.
+    session: u64,
     false_answers: u32,
     postponements: u32,
 }
@@ -146,8 +148,10 @@ pub(crate) struct Outbox {
     /// Sending pauses until this time.
     not_before_ms: u64,
     attempts: u32,
+    /// Sessions so far, and when the last was opened.
+    session: (u64, u64),
     /// What was refused is of the credential or of the stream: the next session may be given another answer.
-    pub(crate) held: bool,
+    held: bool,
     last_batch_ms: u64,
 }
 
@@ -169,6 +173,7 @@ impl Outbox {
             write_not_before_ms: 0,
             not_before_ms: 0,
             attempts: 0,
+            session: (0, 0),
             held: false,
             last_batch_ms: 0,
         }
@@ -220,14 +225,15 @@ impl Outbox {
                 OutboxState::Failed(_) => self.kept_failed.push_back(number),
                 _ => {
                     // Sent in another life: whether it arrived nobody here knows.
-                    let unknown_since_ms = (state == OutboxState::Sent).then_some(0);
+                    let waits_since_ms = (state == OutboxState::Sent).then_some(0);
                     let entry = Entry {
                         request,
                         saved: state.clone(),
                         state,
                         writing: None,
                         is_in_flight: false,
-                        unknown_since_ms,
+                        waits_since_ms,
+                        session: 0,
                         false_answers: 0,
                         postponements: 0,
                     };
@@ -352,12 +358,19 @@ impl Outbox {
         reconcile: impl Fn(&Bytes32) -> Option<Reconciliation>,
     ) -> impl Iterator<Item = Candidate<'_>> {
         let mut lanes = BTreeSet::new();
+        let mut left_behind = BTreeSet::new();
         self.entries.iter().filter_map(move |(number, entry)| {
+            let lane_id = entry.request.lane_id;
+            // Acknowledged in a session that is gone: should it be void, it goes before what follows it.
+            if matches!(entry.state, OutboxState::Provisional(_)) && entry.session != self.session.0 {
+                left_behind.insert(lane_id);
+            }
             let is_open = matches!(entry.state, OutboxState::Queued | OutboxState::Sent);
-            if !is_open || !lanes.insert(entry.request.lane_id) || entry.is_in_flight {
+            if !is_open || !lanes.insert(lane_id) || entry.is_in_flight {
                 return None;
             }
-            let waits_for = entry.unknown_since_ms.zip(reconcile(&entry.request.lane_id));
+            let since_ms = entry.waits_since_ms.max(left_behind.contains(&lane_id).then_some(self.session.1));
+            let waits_for = since_ms.zip(reconcile(&lane_id));
             let reconciled_ms = waits_for.map(|(since_ms, it)| it.over_at(since_ms, self.last_batch_ms));
             let at_ms = reconciled_ms.unwrap_or(0).max(self.not_before_ms);
             Some(Candidate { number: *number, entry, at_ms, reconciled_ms })
@@ -385,7 +398,7 @@ impl Outbox {
         for (number, is_late) in due {
             let Some(entry) = self.entries.get_mut(&number) else { continue };
             if is_late && entry.postponements < MAX_POSTPONEMENTS {
-                entry.unknown_since_ms = Some(now_ms);
+                entry.waits_since_ms = Some(now_ms);
                 entry.postponements += 1;
                 continue;
             }
@@ -424,8 +437,12 @@ impl Outbox {
         }
     }
 
-    /// Sending pauses: `delay_ms` of the attempt, or until the network is said to be back.
+    /// Sending pauses: `delay_ms` of the attempt, or until the network is said to be back. What was on its way with the
+    /// first that was refused is the same attempt.
     pub(crate) fn pause(&mut self, delay_ms: impl FnOnce(u32) -> u64, now_ms: u64) {
+        if self.not_before_ms > now_ms {
+            return;
+        }
         self.not_before_ms = now_ms.saturating_add(delay_ms(self.attempts));
         self.attempts = self.attempts.saturating_add(1);
     }
@@ -433,6 +450,22 @@ impl Outbox {
     /// What waits for its time is tried now.
     pub(crate) const fn resume(&mut self) {
         (self.not_before_ms, self.held) = (0, false);
+    }
+
+    /// A session is open.
+    pub(crate) const fn session_opened(&mut self, now_ms: u64) {
+        self.session = (self.session.0.saturating_add(1), now_ms);
+        self.resume();
+    }
+
+    /// Sends nothing before the next session, or a word of the network. True when it did before.
+    pub(crate) const fn hold(&mut self) -> bool {
+        !core::mem::replace(&mut self.held, true)
+    }
+
+    /// Whether everything was read and nothing holds it back.
+    pub(crate) const fn is_ready(&self) -> bool {
+        self.is_known && !self.held
     }
 
     // --- answers
@@ -447,8 +480,9 @@ impl Outbox {
     /// It was taken.
     pub(crate) fn accepted(&mut self, number: u64, state: OutboxState) {
         self.attempts = 0;
+        let (session, _) = self.session;
         if let Some(entry) = self.landed(number) {
-            entry.state = state;
+            (entry.state, entry.session) = (state, session);
         }
     }
 
@@ -460,14 +494,14 @@ impl Outbox {
     /// It was sent, and nobody knows what came of it: it is sent again, unchanged.
     pub(crate) fn unanswered(&mut self, number: u64, now_ms: u64) {
         if let Some(entry) = self.landed(number) {
-            entry.unknown_since_ms = Some(now_ms);
+            entry.waits_since_ms = Some(now_ms);
         }
     }
 
     /// Its answer was false: as if there was none, until there were too many.
     pub(crate) fn answered_falsely(&mut self, number: u64, refusal: Refusal, now_ms: u64) {
         if let Some(entry) = self.landed(number) {
-            entry.unknown_since_ms = Some(now_ms);
+            entry.waits_since_ms = Some(now_ms);
             entry.false_answers += 1;
             if entry.false_answers >= MAX_FALSE_ANSWERS {
                 entry.fail(&refusal.into());
@@ -541,7 +575,7 @@ impl Outbox {
             let OutboxState::Provisional(id) = entry.state else { continue };
             if id.broker_epoch <= broker_epoch && is_verified(&entry.request.lane_id) {
                 entry.state = OutboxState::Queued;
-                entry.unknown_since_ms = None;
+                entry.waits_since_ms = None;
                 returned += 1;
             }
         }

@@ -228,7 +228,7 @@ impl Engine {
             SessionOutput::Opened { .. } if slot == Slot::Command => {}
             SessionOutput::Opened { .. } => {
                 self.in_session = true;
-                self.outbox.resume();
+                self.outbox.session_opened(now_ms);
                 self.set_connection(Connection::Open { transport: slot.transport() });
                 self.open_due(now_ms);
             }
@@ -302,6 +302,7 @@ impl Engine {
 
     /// A session ended: what waits of it is dropped, every subscription starts again at its boundary.
     fn handle_closed(&mut self, slot: Slot, cause: &CloseCause, retry_at_ms: Option<u64>, now_ms: u64) {
+        self.withdraw_appends();
         if slot == Slot::Command {
             for asker in core::mem::take(&mut self.unsent) {
                 self.settle_refused(asker, Failure::from(cause), now_ms);

@@ -110,10 +110,7 @@ impl Engine {
     // --- sending
 
     fn can_send_appends(&self) -> bool {
-        matches!(self.connection, Connection::Open { .. })
-            && self.outbox.is_known()
-            && !self.outbox.held
-            && !self.fenced
+        matches!(self.connection, Connection::Open { .. }) && self.outbox.is_ready() && !self.fenced
     }
 
     /// Whether everything that has come was judged, and is kept.
@@ -153,6 +150,18 @@ impl Engine {
         sends
     }
 
+    /// A session ended: what of the outbox was not sent in it is taken back, since what goes before it is decided anew.
+    pub(super) fn withdraw_appends(&mut self) {
+        let Self { requests, channel, outbox, .. } = self;
+        requests.retain(|handle, request| match request.asker {
+            Asker::Outbox(number) if channel.withdraw(*handle) => {
+                outbox.not_taken(number);
+                false
+            }
+            _ => true,
+        });
+    }
+
     // --- answers
 
     fn pause_outbox(&mut self, now_ms: u64) {
@@ -185,7 +194,7 @@ impl Engine {
             self.fail(None, Failure::from(error));
         } else if is_of_session(kind) {
             self.outbox.not_taken(number);
-            if !core::mem::replace(&mut self.outbox.held, true) {
+            if self.outbox.hold() {
                 self.fail(None, Failure::from(error));
             }
         } else {

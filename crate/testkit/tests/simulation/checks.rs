@@ -1,5 +1,7 @@
 //! What must be true at the end, read from the database and the provider's store.
 
+use std::collections::BTreeMap;
+
 use remuda_client::Event;
 use remuda_position::outbox::OutboxState;
 use remuda_position::{
@@ -91,16 +93,24 @@ impl World {
         }
     }
 
-    /// Nothing that was appended is lost, and nothing is repeated: each entry that did not fail is one durable record, with
-    /// the very bytes that were enqueued. Gives the codes of those that failed.
+    /// Nothing that was appended is lost, nothing is repeated, and every lane has it in the order in which it was enqueued:
+    /// each entry that did not fail is one durable record. Gives the codes of those that failed.
     pub fn check_appends(&self) -> Vec<String> {
         let mut codes = Vec::new();
-        let records = self.provider.records_by_message();
-        for (entry, message) in &self.appended {
-            let count = records.get(message).copied().unwrap_or_default();
+        let mut places = BTreeMap::<_, Vec<_>>::new();
+        for (place, message) in self.provider.messages().into_iter().enumerate() {
+            places.entry(message).or_default().push(place);
+        }
+        let mut lanes = BTreeMap::new();
+        for (entry, appended) in &self.appended {
             match self.state(*entry) {
                 Some(OutboxState::Failed(failure)) => codes.push(failure.code.to_string()),
-                Some(OutboxState::Durable(_)) | None => assert_eq!(count, 1, "entry {entry} is one record"),
+                Some(OutboxState::Durable(_)) | None => {
+                    let places = places.get(&appended.client_message_id).map_or(&[][..], Vec::as_slice);
+                    let [place] = places else { panic!("entry {entry} is {} records", places.len()) };
+                    let before = lanes.insert(appended.lane_id, *place);
+                    assert!(before.is_none_or(|before| before < *place), "entry {entry} is in its place");
+                }
                 open => panic!("entry {entry} is {open:?}"),
             }
         }

@@ -5,6 +5,7 @@ mod faults;
 mod honest;
 mod lies;
 mod lifecycle;
+mod outbox;
 mod provider;
 mod random;
 mod sockets;

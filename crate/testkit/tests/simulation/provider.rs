@@ -1,6 +1,5 @@
 //! The development provider inside the simulation: its store outlives it, its clock is the simulation's.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use remuda_dev_provider::broker::application_header;
 use remuda_dev_provider::demo;
 use remuda_dev_provider::exchange::Connection;
 use remuda_dev_provider::http::Site;
+use remuda_dev_provider::refusal::Code;
 use remuda_dev_provider::server::site;
 use remuda_dev_provider::settings::Settings;
 use remuda_dev_provider::store::{Store, StoredRecord};
@@ -239,17 +239,18 @@ impl Provider {
         records
     }
 
-    /// How many durable records there are of each message id, of either class.
-    pub fn records_by_message(&self) -> BTreeMap<Bytes32, usize> {
-        let mut counts = BTreeMap::new();
+    /// The message ids of all durable records, of either class, in order.
+    pub fn messages(&self) -> Vec<Bytes32> {
         let log = &self.site().exchange.log;
         let standard = (0..).map_while(|sequence| log.record(sequence).expect("a store"));
         let standard = standard.map(|logged| logged.header.client_message_id);
         let fast = self.durable(&LaneScope::Any).into_iter().map(|(_, record)| record.header.client_message_id);
-        for message in fast.chain(standard) {
-            *counts.entry(message).or_default() += 1;
-        }
-        counts
+        fast.chain(standard).collect()
+    }
+
+    /// The next requests are refused with this code.
+    pub fn refuse(&self, code: Code, times: usize) {
+        self.site().exchange.faults.refuse(code, times);
     }
 
     fn site(&self) -> &Site {

@@ -47,8 +47,10 @@ fn stored(world: &World, key: PositionKey) -> Vec<StoredStandardRecord> {
 
 /// Each append that is durable: its message, its sequence and its receipt.
 fn accepted(world: &World) -> BTreeMap<Bytes32, (u64, Bytes32)> {
-    let durable = world.appended.iter().filter_map(|(entry, message)| match world.state(*entry)? {
-        OutboxState::Durable(durable) => Some((*message, (durable.record_id.sequence(), durable.evidence))),
+    let durable = world.appended.iter().filter_map(|(entry, appended)| match world.state(*entry)? {
+        OutboxState::Durable(durable) => {
+            Some((appended.client_message_id, (durable.record_id.sequence(), durable.evidence)))
+        }
         _ => None,
     });
     durable.collect()
@@ -70,7 +72,7 @@ async fn come_to_rest(world: &mut World, client: usize, specs: &[SubscriptionSpe
     // One more record that everybody who follows this lane must have is the end.
     let entry = world.append(client, lane);
     assert!(world.run_until(60_000, |world| world.has_ended(entry)).await, "{:?}", world.failures(client));
-    let (last, _) = accepted(world)[&world.appended[&entry]];
+    let (last, _) = accepted(world)[&world.appended[&entry].client_message_id];
     let there = |world: &mut World| {
         let subscriptions = world.clients[client].engine.subscriptions();
         subscriptions.values().all(|it| it.boundary().receipt_chain_end().is_some_and(|end| end.last_sequence == last))

@@ -24,9 +24,10 @@ use remuda_position::outbox::{OutboxKey, OutboxState, OutboxWrite};
 use remuda_position::{commit, Admission, AdmissionBudget, Committed, PositionKey, Store, StoreError};
 use remuda_session::{CreditTarget, PostId, Slot, SocketId, TransportError, Transports};
 use remuda_verify::response::AnsweredResult;
-use remuda_wire::context::FinalizedView;
+use remuda_wire::context::{FinalizedView, SigningContext};
+use remuda_wire::grant::StreamGrant;
 use remuda_wire::preimage::keccak256;
-use remuda_wire::request::RequestBody;
+use remuda_wire::request::{AppendRequest, RequestBody};
 use remuda_wire::{Bytes, Bytes24, Bytes32, Signature};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 use tokio::time::Instant;
@@ -94,9 +95,14 @@ pub struct CrashAt(pub u64);
 pub struct World {
     pub provider: Provider,
     pub store: MemoryStore,
+    /// The demo lanes, also while no provider runs.
+    pub lanes: Vec<Bytes32>,
+    context: SigningContext,
+    stream_id: Bytes32,
+    grant: Option<StreamGrant>,
     outbox: OutboxKey,
-    /// Every entry of the outbox that there ever was, with the id of its message.
-    pub appended: BTreeMap<u64, Bytes32>,
+    /// Every entry of the outbox that there ever was, as it was enqueued.
+    pub appended: BTreeMap<u64, AppendRequest>,
     pub clients: Vec<Client>,
     pub weather: Weather,
     pub random: Random,
@@ -133,6 +139,10 @@ impl World {
         let (sender, arrived) = unbounded_channel();
         let provider = Provider::start(settings, clock, seed);
         Self {
+            lanes: provider.lanes(),
+            context: provider.context(),
+            stream_id: provider.stream_id(),
+            grant: None,
             outbox: OutboxKey::derive(&provider.context(), &provider.stream_id()),
             provider,
             store: MemoryStore::default(),
@@ -186,11 +196,14 @@ impl World {
 
     fn engine(&mut self) -> Engine {
         let fence = now(self.store.take_fence()).expect("a store in memory");
-        let holder = Bytes32(self.key.verifying_key().to_bytes());
+        if self.provider.is_running() {
+            self.grant = Some(self.provider.grant(&Bytes32(self.key.verifying_key().to_bytes())));
+        }
         let config = EngineConfig {
-            context: self.provider.context(),
-            stream_id: self.provider.stream_id(),
-            grant: self.provider.grant(&holder),
+            context: self.context.clone(),
+            stream_id: self.stream_id,
+            // While nobody gives a new one, the last is remembered.
+            grant: self.grant.clone().expect("a provider ran at first"),
             fence,
             budget: AdmissionBudget::default(),
             credit: self.credit,
@@ -213,9 +226,6 @@ impl World {
 
     /// The process of a tab dies; another begins on the same database.
     pub fn crash(&mut self, client: usize) {
-        if !self.provider.is_running() {
-            return; // There is nobody to ask for a grant.
-        }
         let engine = self.engine();
         let tab = &mut self.clients[client];
         tab.exchanges.drain().for_each(|(_, exchange)| exchange.abort());
@@ -259,16 +269,15 @@ impl World {
 
     /// The same with what the application says of it.
     pub fn enqueue(&mut self, client: usize, append: Append) -> u64 {
-        let client_message_id = append.client_message_id;
-        let request = append.into_request(self.provider.stream_id());
         let mut nonce = Bytes24::ZERO;
-        nonce.0.copy_from_slice(&client_message_id.0[..24]);
+        nonce.0.copy_from_slice(&append.client_message_id.0[..24]);
+        let request = append.into_request(self.stream_id);
         let request = match &self.keyring {
             None => request,
             Some(keyring) => keyring.seal(request, nonce).expect("a key"),
         };
         let entry = now(self.store.enqueue(self.outbox_key(), &request)).expect("room");
-        self.appended.insert(entry, client_message_id);
+        self.appended.insert(entry, request);
         if self.crash_here() {
             self.crash(client);
         } else {
