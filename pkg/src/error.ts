@@ -11,8 +11,10 @@ const CLIENT_CODES = {
   "client/key-store": ["surface", "The database of holder keys refused an operation."],
   "client/owner-lost": [
     "surface",
-    "The tab that held the connection ended before it answered: the record may have been accepted, or not.",
+    "The tab that held the connection ended before it answered: what was asked for may have been done, or not.",
   ],
+  "client/no-recording": ["retry", "No recording is under way: another tab took the connection over, or it was ended already."],
+  "client/outcome-forgotten": ["surface", "The append was settled, and what came of it is no longer kept."],
   "client/owner-unreachable": ["retry", "No tab took the request over: it was not sent."],
   "client/stopped": ["retry", "The network loop ended without being asked to."],
   "client/trap": ["retry", "The WebAssembly code trapped. The worker starts again from the database."],

@@ -1,18 +1,23 @@
 /** The shape of the generated WebAssembly client, `generated/client/remuda_client.js`. Only the worker uses it. */
 import type {
+  AppendEvent,
   AppendRecord,
-  AppendResult,
   BatchEvent,
   Boundary,
   DataKey,
+  Failure,
   FailureEvent,
   Item,
   LaneMutation,
   LanePage,
   NewLane,
+  OutboxEntry,
+  PaintedRecord,
   ReceiptsEvent,
+  Recording,
   Status,
   SubscriptionSpec,
+  TailSpec,
   TransitionEvent,
 } from "./types.js";
 
@@ -23,7 +28,36 @@ export interface CommittedEvent {
   lastItem: bigint;
 }
 
-export type ClientEvent = { type: "status"; status: Status } | CommittedEvent | BatchEvent | ReceiptsEvent | TransitionEvent | FailureEvent;
+export type ClientEvent =
+  | { type: "status"; status: Status }
+  | CommittedEvent
+  | BatchEvent
+  | ReceiptsEvent
+  | TransitionEvent
+  | AppendEvent
+  | PaintedEvent
+  | TailFailedEvent
+  | FailureEvent;
+
+/** A record of a tail. */
+export interface PaintedEvent {
+  type: "painted";
+  key: string;
+  record: PaintedRecord;
+}
+
+/** A tail ended by what repeating cannot help. */
+export interface TailFailedEvent {
+  type: "tail-failed";
+  key: string;
+  failure: Failure;
+}
+
+/** A record that the database holds, to be sent. */
+export interface Enqueued {
+  entry: bigint;
+  messageId: string;
+}
 
 export interface OpenOptions {
   database: string;
@@ -46,11 +80,18 @@ export interface OpenOptions {
 export interface Client {
   run(): Promise<void>;
   /** Throws, or rejects, when the spec is not possible. */
-  subscribe(spec: SubscriptionSpec): string | Promise<string>;
+  subscribe(spec: SubscriptionSpec | TailSpec): string | Promise<string>;
   unsubscribe(key: string): void;
+  startRecording(key: string, maxBytes: number): void;
+  stopRecording(): Promise<Recording | null>;
   read(key: string, afterItem: bigint, maxBytes: number): Promise<Item[]>;
   boundary(key: string): Promise<Boundary | null>;
-  append(record: AppendRecord): Promise<AppendResult>;
+  /** Resolves when the database holds it. */
+  enqueue(record: AppendRecord): Promise<Enqueued>;
+  /** Tells a running client to look for what was enqueued. */
+  enqueued(): void;
+  outbox(after: bigint, maxBytes: number): Promise<OutboxEntry[]>;
+  dismiss(entry: bigint): void;
   createLane(lane: NewLane): Promise<LaneMutation>;
   closeLane(lane: string): Promise<LaneMutation>;
   listLanes(after: string | null | undefined, limit: number): Promise<LanePage>;

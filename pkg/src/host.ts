@@ -8,16 +8,22 @@
  *      +------- close -----------+---> closed (the lock passes to the next in line)
  * ```
  *
- * An owner runs the network and tells the others what it committed. A follower reads the same database, and sends its commands to the owner.
+ * An owner runs the network and tells the others what it committed. A follower reads the same database, puts what it appends into its outbox,
+ * and sends its other commands to the owner.
  */
 import { RemudaError, isTrap } from "./error.js";
-import type { Client, ClientEvent, ClientFactory } from "./glue.js";
+import type { Client, ClientEvent, ClientFactory, Enqueued } from "./glue.js";
 import type { BetweenTabs, Call, FromWorker, PageQuestion, Request, RequestResult, ToWorker, WorkerOptions } from "./protocol.js";
-import { lockName, tabLockName } from "./protocol.js";
-import type { Role, Status, SubscriptionSpec } from "./types.js";
+import { UNKNOWN, lockName, tabLockName } from "./protocol.js";
+import type { AppendRecord, AppendState, Role, Status, SubscriptionSpec, TailSpec } from "./types.js";
+
+/** What is received: verified and kept, or painted. */
+type AnySpec = SubscriptionSpec | TailSpec;
 
 /** How often a follower looks into the database, whatever messages it got. */
 export const POLL_MS = 250;
+/** How often a follower reminds the owner of what it has queued. */
+const REMIND_MS = 5_000;
 /** How long a request waits for an owner to take it. */
 export const TAKE_MS = 30_000;
 
@@ -60,7 +66,8 @@ interface RemoteRequest {
   timer: ReturnType<typeof setTimeout>;
 }
 
-const UNKNOWN: Status = { connection: "idle", retryAtMs: null, transport: null, storage: "ready", subscriptions: [] };
+/** About how much of the outbox is read to look for one entry: one is always read. */
+const ONE_ENTRY = 1;
 
 export class Host {
   readonly #around: Surroundings;
@@ -71,10 +78,12 @@ export class Host {
   #over: "closed" | "broken" | null = null;
   readonly #end = new AbortController();
   /** What this tab subscribes to, and how often. */
-  readonly #local = new Map<string, { spec: SubscriptionSpec; holders: number; seen: bigint }>();
+  readonly #local = new Map<string, { spec: AnySpec; holders: number; seen: bigint }>();
   /** What other tabs subscribe to, by tab and key. */
-  readonly #remote = new Map<string, Map<string, SubscriptionSpec>>();
+  readonly #remote = new Map<string, Map<string, AnySpec>>();
   readonly #watched = new Set<string>();
+  /** The appends of this tab that have not ended, with the state that the page was told. */
+  readonly #appends = new Map<bigint, AppendState | null>();
   readonly #requests = new Map<number, RemoteRequest>();
   /** What the page was asked for. */
   readonly #questions = new Map<number, { resolve(answer: Uint8Array): void; reject(error: RemudaError): void }>();
@@ -83,6 +92,7 @@ export class Host {
   #ownersStatus: Status = UNKNOWN;
   #poll: ReturnType<typeof setInterval> | null = null;
   #polling = false;
+  #remindedAtMs = 0;
   /** Subscribing and unsubscribing, one after the other. */
   #order: Promise<unknown> = Promise.resolve();
   #running: Promise<void> = Promise.resolve();
@@ -142,6 +152,18 @@ export class Host {
         return this.#opened().read(call.key, call.after, call.maxBytes);
       case "boundary":
         return this.#opened().boundary(call.key);
+      case "append":
+        return this.#append(call.record);
+      case "watch":
+        for (const entry of call.entries) this.#appends.set(entry, null);
+        await this.#lookForOutcomes();
+        return null;
+      case "outbox":
+        return this.#opened().outbox(call.after, call.maxBytes);
+      case "dismiss":
+        if (this.#role === "owner") this.#opened().dismiss(call.entry);
+        else this.#tell({ type: "dismiss", from: this.#around.tab, entry: call.entry });
+        return null;
       case "request":
         return this.#role === "owner" ? ask(this.#opened(), call.request) : this.#askOwner(call.request);
       case "addDataKey":
@@ -186,7 +208,7 @@ export class Host {
     });
     if (!isOwner) {
       this.#hold(name, () => this.#own());
-      this.#poll = setInterval(() => void this.#lookForRows(), POLL_MS);
+      this.#poll = setInterval(() => void this.#look(), POLL_MS);
     }
     return isOwner ? "owner" : "follower";
   }
@@ -259,6 +281,8 @@ export class Host {
         (thrown) => this.#settle(id, ({ reject }) => reject(RemudaError.from(thrown))),
       );
     }
+    // What the last owner settled and could not tell any more; what it did not settle, this one reads by itself.
+    void this.#look();
     try {
       this.#running = client.run();
       await this.#running;
@@ -295,7 +319,7 @@ export class Host {
 
   // --- subscriptions
 
-  async #subscribe(spec: SubscriptionSpec): Promise<string> {
+  async #subscribe(spec: AnySpec): Promise<string> {
     const key = await this.#opened().subscribe(spec);
     const known = this.#local.get(key);
     if (known) {
@@ -316,8 +340,46 @@ export class Host {
   }
 
   /** Opens what another tab subscribes to. */
-  #register(key: string, spec: SubscriptionSpec): void {
+  #register(key: string, spec: AnySpec): void {
     this.#inOrder(async () => this.#opened().subscribe(spec)).catch((thrown) => this.#report(key, thrown));
+  }
+
+  // --- appends
+
+  async #append(record: AppendRecord): Promise<Enqueued> {
+    const enqueued = await this.#opened().enqueue(record);
+    this.#appends.set(enqueued.entry, "queued");
+    this.#tellEnqueued();
+    return enqueued;
+  }
+
+  #tellEnqueued(): void {
+    if (this.#role === "owner") this.#attempt(() => this.#client?.enqueued());
+    else this.#tell({ type: "enqueued", from: this.#around.tab });
+  }
+
+  async #lookForOutcomes(): Promise<void> {
+    let isWaiting = false;
+    for (const entry of [...this.#appends.keys()]) {
+      const [found] = await this.#opened().outbox(entry - 1n, ONE_ENTRY);
+      if (found?.entry !== entry) {
+        if (this.#appends.delete(entry)) this.#around.post({ type: "forgotten", entry });
+        continue;
+      }
+      const { messageId, state, record, failure } = found;
+      if (state === "queued") isWaiting = true;
+      if (this.#appends.get(entry) !== state) this.#around.post({ type: "event", event: { type: "append", entry, messageId, state, record, failure } });
+      this.#noteAppend(entry, state);
+    }
+    if (!isWaiting || Date.now() - this.#remindedAtMs < REMIND_MS) return;
+    this.#remindedAtMs = Date.now();
+    this.#tellEnqueued();
+  }
+
+  #noteAppend(entry: bigint, state: AppendState): void {
+    if (!this.#appends.has(entry)) return;
+    if (state === "durable" || state === "failed") this.#appends.delete(entry);
+    else this.#appends.set(entry, state);
   }
 
   // --- other tabs
@@ -346,7 +408,7 @@ export class Host {
         if (!isOwner) this.#followed(message.event);
         break;
       case "subscribe": {
-        const specs = this.#remote.get(message.from) ?? new Map<string, SubscriptionSpec>();
+        const specs = this.#remote.get(message.from) ?? new Map<string, AnySpec>();
         this.#remote.set(message.from, specs.set(message.key, message.spec));
         if (isOwner) {
           this.#watch(message.from);
@@ -360,6 +422,12 @@ export class Host {
         break;
       case "request":
         if (isOwner) void this.#askFor(message);
+        break;
+      case "enqueued":
+        if (isOwner) this.#tellEnqueued();
+        break;
+      case "dismiss":
+        if (isOwner) this.#attempt(() => this.#client?.dismiss(message.entry));
         break;
       case "dataKey":
         this.#attempt(() => this.#client?.addDataKey(message.dataKey.generation, message.dataKey.key));
@@ -422,6 +490,7 @@ export class Host {
   #happened(event: ClientEvent): void {
     if (event.type === "status") this.#ownStatus = event.status;
     if (this.#over) return;
+    if (event.type === "append") this.#noteAppend(event.entry, event.state);
     if (this.#role === "owner") this.#tell({ type: "event", from: this.#around.tab, event });
     if (event.type === "status") this.#postStatus();
     else this.#around.post({ type: "event", event });
@@ -435,6 +504,7 @@ export class Host {
     } else if (event.type === "committed") {
       this.#committed(event.key, event.lastItem);
     } else {
+      if (event.type === "append") this.#noteAppend(event.entry, event.state);
       this.#around.post({ type: "event", event });
     }
   }
@@ -452,7 +522,8 @@ export class Host {
     this.#around.post({ type: "event", event: { type: "committed", key, lastItem } });
   }
 
-  async #lookForRows(): Promise<void> {
+  /** Looks into the database for what a message may have been lost of. */
+  async #look(): Promise<void> {
     if (this.#polling || this.#over) return;
     this.#polling = true;
     try {
@@ -460,6 +531,7 @@ export class Host {
         const boundary = await this.#opened().boundary(key);
         if (boundary) this.#committed(key, boundary.lastItem);
       }
+      await this.#lookForOutcomes();
     } catch (thrown) {
       if (isTrap(thrown)) this.#break(thrown);
       else if (!this.#over) this.#report(null, thrown);
@@ -498,15 +570,18 @@ export class Host {
 }
 
 /** Asks the provider for one thing. */
-function ask(client: Client, request: Request): Promise<RequestResult> {
+async function ask(client: Client, request: Request): Promise<RequestResult> {
   switch (request.name) {
-    case "append":
-      return client.append(request.argument);
     case "createLane":
       return client.createLane(request.argument);
     case "closeLane":
       return client.closeLane(request.argument);
     case "listLanes":
       return client.listLanes(request.argument.after, request.argument.limit);
+    case "startRecording":
+      client.startRecording(request.argument.key, request.argument.maxBytes);
+      return null;
+    case "stopRecording":
+      return client.stopRecording();
   }
 }

@@ -9,7 +9,9 @@ export type { ClientCode } from "./error.js";
 export { generateHolderKey, holderKey } from "./holder-key.js";
 export type { HolderKey } from "./holder-key.js";
 export { Remuda, Subscription } from "./remuda.js";
+export { AppendTicket } from "./ticket.js";
 export type { RemudaEvents, SubscribeOptions } from "./remuda.js";
+export { TailIterator } from "./tail.js";
 export type * from "./types.js";
 
 /**

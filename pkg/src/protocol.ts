@@ -1,22 +1,20 @@
 /** The messages between a page and its worker, and between the workers of one database. All are structured clones. */
 import type { ErrorData } from "./error.js";
-import type { ClientEvent, CommittedEvent } from "./glue.js";
+import type { ClientEvent, Enqueued } from "./glue.js";
 import type {
   AppendRecord,
-  AppendResult,
-  BatchEvent,
   Boundary,
   DataKey,
-  FailureEvent,
   Item,
   LaneMutation,
   LanePage,
   NewLane,
-  ReceiptsEvent,
+  OutboxEntry,
+  Recording,
   Role,
   Status,
   SubscriptionSpec,
-  TransitionEvent,
+  TailSpec,
 } from "./types.js";
 
 /** What the worker opens. A signer that is no key stays in the page, as does what renews grants: both are asked by messages. */
@@ -38,12 +36,13 @@ export interface WorkerOptions {
 /** What a worker asks its page for; both are answered with bytes. */
 export type PageQuestion = { name: "sign"; digest: Uint8Array } | { name: "renewGrant" };
 
-/** What the owner of the connection asks the provider for, and what it is answered with. */
+/** What the owner of the connection asks the provider for, and what it is answered with. Records go through the outbox instead. */
 export interface Requests {
-  append: { argument: AppendRecord; result: AppendResult };
   createLane: { argument: NewLane; result: LaneMutation };
   closeLane: { argument: string; result: LaneMutation };
   listLanes: { argument: { after: string | null; limit: number }; result: LanePage };
+  startRecording: { argument: { key: string; maxBytes: number }; result: null };
+  stopRecording: { argument: null; result: Recording | null };
 }
 
 export type RequestName = keyof Requests;
@@ -53,10 +52,15 @@ export type RequestResult = Requests[RequestName]["result"];
 /** What a page asks of its worker, and what it is answered with. */
 export interface Calls {
   open: { arguments: { options: WorkerOptions }; result: { role: Role } };
-  subscribe: { arguments: { spec: SubscriptionSpec }; result: string };
+  subscribe: { arguments: { spec: SubscriptionSpec | TailSpec }; result: string };
   unsubscribe: { arguments: { key: string }; result: null };
   read: { arguments: { key: string; after: bigint; maxBytes: number }; result: Item[] };
   boundary: { arguments: { key: string }; result: Boundary | null };
+  append: { arguments: { record: AppendRecord }; result: Enqueued };
+  /** Tells what becomes of these entries, also of what became of them before. */
+  watch: { arguments: { entries: bigint[] }; result: null };
+  outbox: { arguments: { after: bigint; maxBytes: number }; result: OutboxEntry[] };
+  dismiss: { arguments: { entry: bigint }; result: null };
   request: { arguments: { request: Request }; result: RequestResult };
   addDataKey: { arguments: { dataKey: DataKey }; result: null };
   close: { arguments: Record<never, never>; result: null };
@@ -78,14 +82,16 @@ export type FromWorker =
   | { type: "error"; id: number; error: ErrorData }
   | { type: "ask"; id: number; question: PageQuestion }
   | { type: "role"; role: Role }
-  | { type: "event"; event: { type: "status"; status: Status } | CommittedEvent | BatchEvent | ReceiptsEvent | TransitionEvent | FailureEvent }
+  | { type: "event"; event: ClientEvent }
+  /** What became of this entry is no longer kept. */
+  | { type: "forgotten"; entry: bigint }
   | { type: "broken"; error: ErrorData };
 
 /**
  * Between the workers of one database and stream, over a BroadcastChannel. `from` is a tab.
  *
- * A message may be lost, so nothing depends on one: rows are found by polling, subscriptions are sent again to every new owner, and an
- * request that no owner took over within its time is given back to its caller.
+ * A message may be lost, so nothing depends on one: rows and what became of appends are found by polling, subscriptions are sent again to every
+ * new owner, and a request that no owner took over within its time is given back to its caller.
  */
 export type BetweenTabs =
   /** A tab is there; the owner answers with its status. */
@@ -93,7 +99,7 @@ export type BetweenTabs =
   /** A tab became the owner: others send again what the last one did not take. */
   | { type: "owner"; from: string }
   | { type: "event"; from: string; event: ClientEvent }
-  | { type: "subscribe"; from: string; key: string; spec: SubscriptionSpec }
+  | { type: "subscribe"; from: string; key: string; spec: SubscriptionSpec | TailSpec }
   | { type: "unsubscribe"; from: string; key: string }
   | { type: "request"; from: string; id: number; request: Request }
   /** The owner has taken a request: from here on its outcome may be unknown. */
@@ -102,7 +108,21 @@ export type BetweenTabs =
   /** A tab was given a data key: what it opens can be read in every tab. */
   | { type: "dataKey"; from: string; dataKey: DataKey }
   | { type: "refused"; to: string; id: number; error: ErrorData }
+  /** A tab has put more into the outbox: the owner reads it there. */
+  | { type: "enqueued"; from: string }
+  /** A failed append was seen. */
+  | { type: "dismiss"; from: string; entry: bigint }
   | { type: "bye"; from: string };
+
+/** What is known before a worker has said anything. */
+export const UNKNOWN: Status = {
+  connection: "idle",
+  retryAtMs: null,
+  transport: null,
+  storage: "ready",
+  subscriptions: [],
+  outbox: { queued: 0, sent: 0, provisional: 0, failed: 0 },
+};
 
 /** The name of the lock of the connection, and of the channel. */
 export function lockName(database: string, streamId: string): string {

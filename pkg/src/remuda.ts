@@ -2,10 +2,14 @@ import type { ErrorData } from "./error.js";
 import { RemudaError } from "./error.js";
 import { ItemIterator } from "./items.js";
 import type { ItemSource } from "./items.js";
+import { UNKNOWN } from "./protocol.js";
+import { TailIterator } from "./tail.js";
+import type { TailListener, TailSource } from "./tail.js";
+import { AppendTicket } from "./ticket.js";
 import type { Call, CallName, Calls, FromWorker, PageQuestion, Request, RequestName, Requests, ToWorker, WorkerOptions } from "./protocol.js";
 import type {
+  AppendEvent,
   AppendRecord,
-  AppendResult,
   BatchEvent,
   Boundary,
   DataKey,
@@ -15,11 +19,14 @@ import type {
   LaneMutation,
   LanePage,
   NewLane,
+  OutboxEntry,
   ReceiptsEvent,
+  Recording,
   Role,
   Signer,
   Status,
   SubscriptionSpec,
+  TailSpec,
   TransitionEvent,
 } from "./types.js";
 
@@ -38,6 +45,7 @@ export interface RemudaEvents {
   batch: CustomEvent<BatchEvent>;
   receipts: CustomEvent<ReceiptsEvent>;
   transition: CustomEvent<TransitionEvent>;
+  append: CustomEvent<AppendEvent>;
   failure: CustomEvent<FailureEvent>;
 }
 
@@ -48,6 +56,8 @@ export interface SubscribeOptions {
   signal?: AbortSignal;
 }
 
+/** About how much of the outbox is read at a time. */
+const OUTBOX_PAGE_BYTES = 1 << 20;
 /** How many lanes are asked for at a time. */
 const LANES_A_PAGE = 256;
 /** A worker that broke is replaced after this long, doubled each time up to the most. */
@@ -67,11 +77,11 @@ type CallArguments<Name extends CallName> = Calls[Name]["arguments"];
 /**
  * A stream, received, verified and kept by a worker. Made by `connect`.
  *
- * Events: `status`, `role`, `batch`, `receipts`, `transition`, `failure`, each a `CustomEvent` with its value as `detail`. Of several tabs on one
+ * Events: `status`, `role`, `batch`, `receipts`, `transition`, `append`, `failure`, each a `CustomEvent` with its value as `detail`. Of several tabs on one
  * database one is the `owner` of the connection; all of them see the same items and the same events.
  */
 export class Remuda extends EventTarget {
-  #status: Status = { connection: "idle", retryAtMs: null, transport: null, storage: "ready", subscriptions: [] };
+  #status: Status = UNKNOWN;
   #role: Role = "follower";
   readonly #spawn: () => WorkerLike;
   readonly #options: WorkerOptions;
@@ -82,7 +92,11 @@ export class Remuda extends EventTarget {
   #isClosed = false;
   #ids = 0;
   readonly #pending = new Map<number, Pending>();
-  readonly #held = new Map<string, { spec: SubscriptionSpec; holders: number; watchers: Set<() => void> }>();
+  readonly #held = new Map<string, { spec: SubscriptionSpec | TailSpec; holders: number; watchers: Set<() => void> }>();
+  /** Who iterates over which tail. */
+  readonly #listeners = new Map<string, Set<TailListener>>();
+  /** The appends of this page that have not ended. */
+  readonly #tickets = new Map<bigint, AppendTicket>();
   #restarts = 0;
   #startedAtMs = 0;
   #restart: ReturnType<typeof setTimeout> | null = null;
@@ -151,37 +165,98 @@ export class Remuda extends EventTarget {
       },
       isClosed: () => this.#isClosed,
     };
-    return new Subscription(source, (key) => this.#call("boundary", { key }), after, signal);
+    return new Subscription(
+      source,
+      {
+        boundary: (key) => this.#call("boundary", { key }),
+        startRecording: (key, maxBytes) => this.#request({ name: "startRecording", argument: { key, maxBytes } }, undefined),
+        stopRecording: () => this.#request({ name: "stopRecording", argument: null }, undefined),
+      },
+      after,
+      signal,
+    );
   }
 
   /**
-   * Appends a record. A fast stream answers provisionally: the record is durable when it arrives as an item with this epoch and sequence, and a
-   * `void` transition that discards it means: send it again. A standard stream answers with a verified receipt.
+   * Records of a fast stream as they come, before any proof and before they are stored: to paint with. What a subscription of the same lanes brings
+   * later confirms them. It begins with the first `next`, keeps nothing, and after a cut goes on with what comes then.
+   *
+   * Iterating ends when the client is closed. It throws, from `next`: `RemudaError` with the code that ended the tail, `client/invalid-argument`
+   * when the lanes are not possible, and the reason of `signal`.
+   */
+  tail(options: { lanes: readonly string[] | "all"; signal?: AbortSignal }): TailIterator {
+    const source: TailSource = {
+      acquire: () => this.#acquire({ lanes: options.lanes, verification: "none" }),
+      release: (key) => this.#release(key),
+      listen: (key, listener) => {
+        const listeners = this.#listeners.get(key) ?? new Set();
+        this.#listeners.set(key, listeners.add(listener));
+        return () => {
+          if (listeners.delete(listener) && listeners.size === 0) this.#listeners.delete(key);
+        };
+      },
+    };
+    return new TailIterator(source, options.signal);
+  }
+
+  /**
+   * Puts a record into the outbox of the database, sealed where the stream is encrypted, and resolves once it is durable there: from then on it
+   * is sent, as the same bytes under the same `messageId`, until its outcome is known, whatever becomes of this page. Offline too. What becomes
+   * of it is said by the {@link AppendTicket}, by `append` events in every tab, and by {@link outbox} to whoever comes later.
+   *
+   * Records of one lane are sent in the order in which they were appended. On a standard stream each becomes one record. A fast stream knows
+   * no retry: there an answer that was lost can make a record appear twice, under one `messageId`, unless a subscription of this client
+   * verifies the lane; keep one open, and let readers tell by `messageId`.
+   *
+   * Throws `RemudaError`, with nothing queued: `store/outbox-full`, another `store/…`, an `encryption/…`, `client/invalid-argument`,
+   * `client/closed`. `client/trap` when the worker broke meanwhile: {@link outbox} says whether it is there.
+   */
+  async append(record: AppendRecord): Promise<AppendTicket> {
+    isId(record.lane, "lane");
+    const { entry, messageId } = await this.#call("append", { record });
+    const ticket = new AppendTicket(entry, messageId);
+    if (this.#isClosed) ticket.reject(RemudaError.client("client/closed"));
+    else this.#tickets.set(entry, ticket);
+    return ticket;
+  }
+
+  /** What waits to be appended, then the newest of what has ended, ascending. Throws a `store/…`, `client/closed`. */
+  async *outbox(): AsyncIterableIterator<OutboxEntry> {
+    let page: OutboxEntry[];
+    let after = 0n;
+    do {
+      page = await this.#call("outbox", { after, maxBytes: OUTBOX_PAGE_BYTES });
+      yield* page;
+      after = page.at(-1)?.entry ?? after;
+    } while (page.length > 0);
+  }
+
+  /** Forgets a `failed` entry of the outbox that was seen. Throws `client/closed`. */
+  async dismiss(entry: bigint): Promise<void> {
+    await this.#call("dismiss", { entry });
+  }
+
+  /**
+   * Creates a lane; its event arrives as an item of the default lane.
    *
    * Throws `RemudaError`:
-   * - a `provider/…` code that the provider refused it with, an `encryption/…` code when it cannot be sealed;
+   * - a `provider/…` code that the provider refused it with;
    * - `client/owner-unreachable` (not sent), `command/outcome-unknown`, `client/owner-lost` or `client/trap` (outcome unknown);
    * - `client/invalid-argument`, `client/closed`;
    *
-   * or the reason of `signal`: the record may be appended nevertheless.
+   * or the reason of `signal`: it may be done nevertheless.
    */
-  async append(record: AppendRecord, options: { signal?: AbortSignal } = {}): Promise<AppendResult> {
-    isId(record.lane, "lane");
-    return this.#request({ name: "append", argument: record }, options.signal);
-  }
-
-  /** Creates a lane; its event arrives as an item of the default lane. Throws as `append`. */
   async createLane(lane: NewLane = {}, options: { signal?: AbortSignal } = {}): Promise<LaneMutation> {
     return this.#request({ name: "createLane", argument: lane }, options.signal);
   }
 
-  /** Closes a lane for good. Throws as `append`. */
+  /** Closes a lane for good. Throws as {@link createLane}. */
   async closeLane(lane: string, options: { signal?: AbortSignal } = {}): Promise<LaneMutation> {
     isId(lane, "lane");
     return this.#request({ name: "closeLane", argument: lane }, options.signal);
   }
 
-  /** Every lane, ascending by id, one page after the other. Throws as `append`. */
+  /** Every lane, ascending by id, one page after the other. Throws as {@link createLane}. */
   async *lanes(options: { signal?: AbortSignal; pageSize?: number } = {}): AsyncIterableIterator<Lane> {
     const { signal, pageSize: limit = LANES_A_PAGE } = options;
     let after: string | null = null;
@@ -262,7 +337,7 @@ export class Remuda extends EventTarget {
 
   // --- subscriptions
 
-  async #acquire(spec: SubscriptionSpec): Promise<string> {
+  async #acquire(spec: SubscriptionSpec | TailSpec): Promise<string> {
     const key = await this.#call("subscribe", { spec });
     const held = this.#held.get(key);
     if (held) {
@@ -362,12 +437,28 @@ export class Remuda extends EventTarget {
           this.#status = event.status;
           this.#emit("status", event.status);
           this.#wake();
+        } else if (event.type === "painted") {
+          for (const listener of this.#listeners.get(event.key) ?? []) listener.painted(event.record);
+        } else if (event.type === "tail-failed") {
+          const error = RemudaError.fromFailure(event.failure);
+          for (const listener of [...(this.#listeners.get(event.key) ?? [])]) listener.ended(error);
         } else {
+          if (event.type === "append") this.#settle(event.entry, (ticket) => ticket.take(event));
           this.#emit(event.type, event);
         }
         break;
       }
+      case "forgotten":
+        this.#settle(message.entry, (ticket) => ticket.reject(RemudaError.client("client/outcome-forgotten")));
+        break;
     }
+  }
+
+  #settle(entry: bigint, settle: (ticket: AppendTicket) => void): void {
+    const ticket = this.#tickets.get(entry);
+    if (!ticket) return;
+    settle(ticket);
+    if (ticket.hasEnded) this.#tickets.delete(entry);
   }
 
   async #tell(id: number, question: PageQuestion): Promise<void> {
@@ -400,8 +491,8 @@ export class Remuda extends EventTarget {
     this.#worker = null;
     this.#isOpen = false;
     for (const [id, { call, reject }] of [...this.#pending]) {
-      // A request may have been sent, so it is not sent again; to open is for `#start` to repeat. The rest changes nothing: it waits.
-      if (call.name === "request" || call.name === "open" || call.name === "close") {
+      // A request may have been sent, and a record be queued, so it is not asked for again; to open is for `#start` to repeat. The rest changes nothing: it waits.
+      if (call.name === "request" || call.name === "append" || call.name === "open" || call.name === "close") {
         this.#pending.delete(id);
         reject(error);
       }
@@ -427,6 +518,7 @@ export class Remuda extends EventTarget {
     try {
       await this.#start();
       await Promise.all([...this.#held.values()].map(({ spec }) => this.#call("subscribe", { spec })));
+      if (this.#tickets.size > 0) await this.#call("watch", { entries: [...this.#tickets.keys()] });
       this.#wake();
     } catch (thrown) {
       if (this.#isClosed) return;
@@ -446,10 +538,13 @@ export class Remuda extends EventTarget {
       this.#pending.delete(id);
       reject(RemudaError.client("client/closed"));
     }
+    for (const ticket of this.#tickets.values()) ticket.reject(RemudaError.client("client/closed"));
+    this.#tickets.clear();
     if (!this.#isOpen) {
       this.#worker?.terminate();
       this.#worker = null;
     }
+    for (const listeners of [...this.#listeners.values()]) for (const listener of [...listeners]) listener.ended(null);
     this.#status = { ...this.#status, connection: "closed", retryAtMs: null, transport: null };
     this.#emit("status", this.#status);
     this.#wake();
@@ -470,22 +565,32 @@ export class Remuda extends EventTarget {
   }
 }
 
+/** What a subscription asks of its client. */
+interface SubscriptionOwner {
+  boundary(key: string): Promise<Boundary | null>;
+  startRecording(key: string, maxBytes: number): Promise<null>;
+  stopRecording(): Promise<Recording | null>;
+}
+
+/** How much a recording holds at most, unless said otherwise. */
+const RECORDING_BYTES = 64 * 1024 * 1024;
+
 /** A subscription: iterate it. Iterators are independent of each other; each one holds the subscription open while it lasts. */
 export class Subscription implements AsyncIterable<Item> {
   readonly #source: ItemSource;
-  readonly #boundary: (key: string) => Promise<Boundary | null>;
+  readonly #owner: SubscriptionOwner;
   readonly #after: bigint;
   readonly #signal: AbortSignal | undefined;
 
   /** @internal Use `Remuda.subscribe`. */
   constructor(
     source: ItemSource,
-    boundary: (key: string) => Promise<Boundary | null>,
+    owner: SubscriptionOwner,
     after: bigint,
     signal: AbortSignal | undefined,
   ) {
     this.#source = source;
-    this.#boundary = boundary;
+    this.#owner = owner;
     this.#after = after;
     this.#signal = signal;
   }
@@ -508,10 +613,36 @@ export class Subscription implements AsyncIterable<Item> {
   async boundary(): Promise<Boundary | null> {
     const key = await this.#source.acquire();
     try {
-      return await this.#boundary(key);
+      return await this.#owner.boundary(key);
     } finally {
       this.#source.release(key);
     }
+  }
+
+  /**
+   * Records what this subscription is sent from here on, until the function that it resolves to is called: that ends the recording and gives it.
+   * The subscription starts again at its durable position. A client makes one recording at a time: a second one takes the place of the
+   * first. Throws as `createLane`; the end throws `client/no-recording` when the connection went to another tab meanwhile.
+   */
+  async record(options: { maxBytes?: number } = {}): Promise<() => Promise<Recording>> {
+    const key = await this.#source.acquire();
+    try {
+      await this.#owner.startRecording(key, options.maxBytes ?? RECORDING_BYTES);
+    } catch (thrown) {
+      this.#source.release(key);
+      throw thrown;
+    }
+    let isHeld = true;
+    return async () => {
+      try {
+        const recording = await this.#owner.stopRecording();
+        if (!recording) throw RemudaError.client("client/no-recording");
+        return recording;
+      } finally {
+        if (isHeld) this.#source.release(key);
+        isHeld = false;
+      }
+    };
   }
 
   /** Committed items after one, ascending, about `maxBytes` of them; none when there are none. Throws as {@link boundary} does. */

@@ -52,7 +52,7 @@ export interface StandardRecordItem extends RecordFields {
   assurance: "receipt";
 }
 
-/** A verified change of broker epoch. After a `void` one, operations above `lastDurableSequence` are to be sent again. */
+/** A verified change of broker epoch. After a `void` one, what was above `lastDurableSequence` is void; own appends are sent again by the outbox. */
 export interface TransitionItem {
   kind: "transition";
   item: bigint;
@@ -82,6 +82,28 @@ export interface Boundary {
   anchor: "provider" | "genesis";
 }
 
+/** A record of a fast stream as it came: in order within its broker epoch, and nothing of it proven. A subscription confirms it, or does not. */
+export interface PaintedRecord extends Omit<RecordFields, "item"> {
+  kind: "painted-record";
+  brokerEpoch: bigint;
+  sequence: bigint;
+  assurance: "none";
+}
+
+/** Which lanes are painted as they come. */
+export interface TailSpec {
+  lanes: readonly string[] | "all";
+  verification: "none";
+}
+
+/** What a subscription was sent, as an audit file: `audit` of `remuda/verify`, and `npx remuda audit`, judge it again. */
+export interface Recording {
+  file: Uint8Array;
+  items: number;
+  /** False when something was left out: for want of room, or because the subscription was left meanwhile. */
+  isComplete: boolean;
+}
+
 /** Which lanes, verified how (CIP-39 §13.1): by proofs or whole batches on a fast stream, by receipts on a standard one. */
 export type SubscriptionSpec =
   | { lanes: readonly string[]; verification: "scoped-proofs" | "receipts" }
@@ -91,29 +113,63 @@ export type SubscriptionSpec =
 export interface AppendRecord {
   lane: string;
   payload: Uint8Array;
-  /** 64 hex digits; random when absent. Keep one to recognise your own record, and to send it again after a void. */
+  /** 64 hex digits; random when absent. New for every message: it names this one over every retry (CIP-39 §11.1). */
   messageId?: string;
   expiresAtMs?: bigint;
 }
 
-/** What a fast stream answers: the record is not durable until a checkpoint covers it, that is, until it arrives as an item. */
+/** An acknowledgement of a fast stream: the provider has the record, and may still lose it (CIP-39 §12). */
 export interface ProvisionalAppend {
   brokerEpoch: bigint;
   sequence: bigint;
   durable: false;
-  watermark: { brokerEpoch: bigint; lastDurableSequence: bigint | null };
 }
 
-/** What a standard stream answers: a verified receipt of exactly this record. */
+/** A record that is durable at the provider, by its signature. */
 export interface DurableAppend {
-  brokerEpoch: null;
+  /** Null on a standard stream. */
+  brokerEpoch: bigint | null;
   sequence: bigint;
   durable: true;
-  /** The digest of the receipt. */
-  receipt: string;
+  /** The digest of its receipt, or on a fast stream of the checkpoint that covers it. */
+  evidence: string;
 }
 
-export type AppendResult = ProvisionalAppend | DurableAppend;
+/**
+ * Where an entry of the outbox stands. `queued`: it was never sent. `sent`: its outcome is not known. `provisional`: a fast stream acknowledged
+ * it; a change of epoch can make it void, and then it is `queued` again, as the same bytes. `durable` and `failed` are final.
+ */
+export type AppendState = "queued" | "sent" | "provisional" | "durable" | "failed";
+
+/** Why an append ended without a durable record. */
+export interface AppendFailure {
+  code: string;
+  remedy: string;
+  rule: string;
+  meaning: string;
+}
+
+/** An entry of the outbox stands elsewhere, and the database holds that. */
+export interface AppendEvent {
+  type: "append";
+  entry: bigint;
+  messageId: string;
+  state: AppendState;
+  /** As what, from `provisional` on. */
+  record: ProvisionalAppend | DurableAppend | null;
+  /** Why it `failed`. */
+  failure: AppendFailure | null;
+}
+
+/** An entry of the outbox: what waits, and the newest of what has ended. */
+export interface OutboxEntry extends Omit<AppendEvent, "type"> {
+  lane: string;
+  createdAtMs: bigint;
+  expiresAtMs: bigint;
+  /** The plaintext; null once it is durable, and while `sealed` says why it cannot be read. */
+  payload: Uint8Array | null;
+  sealed: "encryption/no-key" | "verify/aead" | null;
+}
 
 /** A lane to create. Its id derives from the stream and `laneNonce`, random when absent: the same nonce is the same lane. */
 export interface NewLane {
@@ -180,6 +236,15 @@ export interface Status {
   retryAtMs: number | null;
   storage: "ready" | "blocked" | "quota" | "evicted" | "recovering" | "memory";
   subscriptions: readonly SubscriptionStatus[];
+  /** How many appends stand where; `failed` ones are kept until they are dismissed. */
+  outbox: OutboxStatus;
+}
+
+export interface OutboxStatus {
+  queued: number;
+  sent: number;
+  provisional: number;
+  failed: number;
 }
 
 /** A batch was verified and is durable. */
@@ -210,6 +275,8 @@ export interface TransitionEvent {
   toEpoch: bigint;
   /** How many records waited here without a checkpoint and were dropped. */
   discarded: number;
+  /** How many of our own appends were acknowledged in the epoch that ended, are void, and are sent again. */
+  returned: number;
 }
 
 /** Something was refused. `key` names the subscription that it ended or held up, if it was one. */

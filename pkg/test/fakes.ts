@@ -1,19 +1,23 @@
 /** The browser's parts that workers share, in one process: locks, channels, and a database with one network behind it. */
-import type { Client, ClientEvent, ClientFactory, OpenOptions } from "../src/glue.js";
+import type { Client, ClientEvent, ClientFactory, Enqueued, OpenOptions } from "../src/glue.js";
 import type { Channel, Locks, Surroundings } from "../src/host.js";
 import { Host } from "../src/host.js";
 import type { BetweenTabs, Call, CallName, Calls, FromWorker } from "../src/protocol.js";
+import { UNKNOWN } from "../src/protocol.js";
 import type {
+  AppendEvent,
   AppendRecord,
-  AppendResult,
   Boundary,
   Item,
   Lane,
   LaneMutation,
   LanePage,
   NewLane,
+  OutboxEntry,
+  Recording,
   Status,
   SubscriptionSpec,
+  TailSpec,
 } from "../src/types.js";
 
 export const LANE = "11".repeat(32);
@@ -47,6 +51,8 @@ export class Origin {
   readonly queues = new Map<string, (() => void)[]>();
   readonly channels = new Set<FakeChannel>();
   readonly rows = new Map<string, Item[]>();
+  /** The outbox of the database. */
+  readonly outbox: OutboxEntry[] = [];
   /** Loses every message between tabs. */
   isDeaf = false;
 
@@ -86,6 +92,14 @@ export class Origin {
     };
   }
 
+  /** What the owner makes of an entry: in the database first, then told by it. */
+  advance(entry: bigint, change: Partial<AppendEvent>): AppendEvent {
+    const found = this.outbox.find((one) => one.entry === entry)!;
+    Object.assign(found, change);
+    const { messageId, state, record, failure } = found;
+    return { type: "append", entry, messageId, state, record, failure };
+  }
+
   commit(key: string, items: Item[]): void {
     this.rows.set(key, [...(this.rows.get(key) ?? []), ...items]);
   }
@@ -110,9 +124,13 @@ export class FakeChannel implements Channel {
 
 export class FakeClient implements Client {
   readonly open = new Set<string>();
-  readonly appended: AppendRecord[] = [];
+  /** How often it was told to look into the outbox. */
+  looks = 0;
   isRunning = false;
-  appendAnswer: ((record: AppendRecord) => Promise<AppendResult>) | null = null;
+  /** Answers the making of a lane instead. */
+  laneAnswer: (() => Promise<LaneMutation>) | null = null;
+  /** Where an append waits instead of being stored. */
+  stall: Promise<never> | null = null;
   #ended!: { resolve(): void; reject(error: unknown): void };
   constructor(
     readonly origin: Origin,
@@ -125,13 +143,22 @@ export class FakeClient implements Client {
   fail(error: unknown): void {
     this.#ended.reject(error);
   }
-  async subscribe(spec: SubscriptionSpec): Promise<string> {
+  async subscribe(spec: SubscriptionSpec | TailSpec): Promise<string> {
     const key = `${spec.verification}:${spec.lanes}`;
     this.open.add(key);
     return key;
   }
   unsubscribe(key: string): void {
     this.open.delete(key);
+  }
+  recorded: string | null = null;
+  startRecording(key: string, maxBytes: number): void {
+    this.recorded = `${key} ${maxBytes}`;
+  }
+  async stopRecording(): Promise<Recording | null> {
+    const file = this.recorded === null ? null : new TextEncoder().encode(this.recorded);
+    this.recorded = null;
+    return file && { file, items: 1, isComplete: true };
   }
   async read(key: string, after: bigint, maxBytes: number): Promise<Item[]> {
     const page: Item[] = [];
@@ -149,13 +176,27 @@ export class FakeClient implements Client {
     if (!last) return null;
     return { brokerEpoch: 0n, sequence: last.item, checkpoint: null, lastItem: last.item, revision: 1n, anchor: "provider" };
   }
-  async append(record: AppendRecord): Promise<AppendResult> {
-    this.appended.push(record);
-    return this.appendAnswer ? this.appendAnswer(record) : appended(BigInt(this.appended.length));
+  async enqueue({ lane, payload, messageId = "44".repeat(32), expiresAtMs = 0n }: AppendRecord): Promise<Enqueued> {
+    await this.stall;
+    const entry = BigInt(this.origin.outbox.length + 1);
+    const rest = { record: null, failure: null, createdAtMs: 1n, sealed: null };
+    this.origin.outbox.push({ entry, messageId, state: "queued", lane, payload, expiresAtMs, ...rest });
+    return { entry, messageId };
+  }
+  enqueued(): void {
+    this.looks += 1;
+  }
+  async outbox(after: bigint, maxBytes: number): Promise<OutboxEntry[]> {
+    const entries = this.origin.outbox.filter(({ entry }) => entry > after);
+    return structuredClone(entries.slice(0, maxBytes === 1 ? 1 : 2));
+  }
+  dismiss(entry: bigint): void {
+    this.origin.outbox.splice(this.origin.outbox.findIndex((one) => one.entry === entry), 1);
   }
   readonly lanes: Lane[] = [];
   readonly dataKeys: bigint[] = [];
   async createLane(lane: NewLane): Promise<LaneMutation> {
+    if (this.laneAnswer) return this.laneAnswer();
     const made: Lane = { lane: lane.laneNonce ?? LANE, metadataHash: lane.metadataHash ?? "0".repeat(64), status: "active" };
     this.lanes.push(made);
     return { ...made, receipt: "0".repeat(64) };
@@ -181,12 +222,16 @@ export class FakeClient implements Client {
   }
 }
 
-export function appended(sequence: bigint): AppendResult {
-  return { brokerEpoch: 0n, sequence, durable: false, watermark: { brokerEpoch: 0n, lastDurableSequence: null } };
-}
+/** As a fast stream acknowledges, and as it then shows. */
+export const PROVISIONAL = { state: "provisional", record: { brokerEpoch: 0n, sequence: 7n, durable: false } } as const;
+export const DURABLE = { state: "durable", record: { brokerEpoch: 0n, sequence: 7n, durable: true, evidence: "55".repeat(32) } } as const;
+export const FAILED = {
+  state: "failed",
+  failure: { code: "provider/idempotency-conflict", remedy: "fix-request", rule: "CIP-39 §11.1", meaning: "m" },
+} as const;
 
 export function status(over: Partial<Status> = {}): Status {
-  return { connection: "open", retryAtMs: null, transport: "web-socket", storage: "ready", subscriptions: [], ...over };
+  return { ...UNKNOWN, connection: "open", transport: "web-socket", ...over };
 }
 
 /** A worker's host, driven as its page would. */

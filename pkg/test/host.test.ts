@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { POLL_MS, TAKE_MS } from "../src/host.js";
 import type { Request } from "../src/protocol.js";
-import { LANE, Origin, SPEC, Tab, appended, record, settle, status } from "./fakes.js";
+import { DURABLE, FAILED, LANE, Origin, PROVISIONAL, SPEC, Tab, record, settle, status } from "./fakes.js";
 
 const RECORD = { lane: LANE, payload: new Uint8Array([1]) };
+const NEW_LANE: Request = { name: "createLane", argument: {} };
 
 async function tabs(count: number): Promise<{ origin: Origin; tabs: Tab[] }> {
   const origin = new Origin();
@@ -121,7 +122,7 @@ describe("followers", () => {
     const { tabs: [owner, follower] } = await tabs(2);
     follower!.client.emit({ type: "status", status: status({ connection: "idle", storage: "quota" }) });
     owner!.client.emit({ type: "status", status: status() });
-    owner!.client.emit({ type: "transition", key: "k", transition: "void", fromEpoch: 0n, toEpoch: 1n, discarded: 3 });
+    owner!.client.emit({ type: "transition", key: "k", transition: "void", fromEpoch: 0n, toEpoch: 1n, discarded: 3, returned: 0 });
     await settle();
     expect(follower!.events("status").at(-1)).toMatchObject({ status: { connection: "open", storage: "quota" } });
     expect(follower!.events("transition")).toHaveLength(1);
@@ -148,15 +149,58 @@ describe("followers", () => {
     expect(follower!.events("committed")).toHaveLength(1);
   });
 
-  test("append by the owner, and get its errors with their codes", async () => {
+  test("append into the database by themselves, and tell the owner", async () => {
+    const { origin, tabs: [owner, follower] } = await tabs(2);
+    const { entry } = await follower!.call("append", { record: RECORD });
+    expect(origin.outbox).toMatchObject([{ entry, state: "queued", lane: LANE }]);
+    await settle();
+    expect([owner!.client.looks, follower!.client.looks]).toEqual([1, 0]);
+    for (const change of [PROVISIONAL, DURABLE]) owner!.client.emit(origin.advance(entry, change));
+    await settle();
+    for (const tab of [owner!, follower!]) expect(tab.events("append")).toMatchObject([PROVISIONAL, DURABLE]);
+  });
+
+  test("find what became of their appends by looking, when every message is lost, and remind the owner", async () => {
+    vi.useFakeTimers();
+    const { origin, tabs: [owner, follower] } = await tabs(2);
+    origin.isDeaf = true;
+    const { entry } = await follower!.call("append", { record: RECORD });
+    const { entry: gone } = await follower!.call("append", { record: RECORD });
+    origin.isDeaf = false;
+    await vi.advanceTimersByTimeAsync(POLL_MS + 1);
+    expect(owner!.client.looks, "the owner learns of it late").toBeGreaterThan(0);
+    origin.isDeaf = true;
+    origin.advance(entry, FAILED);
+    owner!.client.dismiss(gone);
+    await vi.advanceTimersByTimeAsync(POLL_MS * 4);
+    expect(follower!.events("append"), "once").toMatchObject([{ entry, ...FAILED }]);
+    expect(follower!.posted.filter(({ type }) => type === "forgotten")).toEqual([{ type: "forgotten", entry: gone }]);
+  });
+
+  test("what the dead owner settled and did not tell is found by the next", async () => {
+    const { origin, tabs: [owner, follower] } = await tabs(2);
+    const { entry } = await follower!.call("append", { record: RECORD });
+    origin.advance(entry, DURABLE);
+    owner!.kill();
+    await settle();
+    expect(follower!.client.isRunning).toBe(true);
+    expect(follower!.events("append")).toMatchObject([{ entry, ...DURABLE }]);
+  });
+
+  test("dismiss a failure through the owner", async () => {
+    const { origin, tabs: [owner, follower] } = await tabs(2);
+    const { entry } = await follower!.call("append", { record: RECORD });
+    owner!.client.emit(origin.advance(entry, FAILED));
+    await follower!.call("dismiss", { entry });
+    await settle();
+    expect(await follower!.call("outbox", { after: 0n, maxBytes: 100 })).toEqual([]);
+  });
+
+  test("ask by the owner, and get its errors with their codes", async () => {
     const { tabs: [owner, follower] } = await tabs(2);
-    expect(await follower!.call("request", { request: { name: "append", argument: RECORD } })).toEqual(appended(1n));
-    owner!.client.appendAnswer = () =>
-      Promise.reject(Object.assign(new Error(), { code: "provider/QuotaExceeded", remedy: "retry", meaning: "m" }));
-    await expect(follower!.call("request", { request: { name: "append", argument: RECORD } })).rejects.toMatchObject({
-      code: "provider/QuotaExceeded",
-      remedy: "retry",
-    });
+    owner!.client.laneAnswer = () =>
+      Promise.reject(Object.assign(new Error(), { code: "provider/LaneLimit", remedy: "surface", meaning: "m" }));
+    await expect(follower!.call("request", { request: NEW_LANE })).rejects.toMatchObject({ code: "provider/LaneLimit", remedy: "surface" });
   });
 
   test("lanes are made, closed and listed by the owner; a data key reaches every tab", async () => {
@@ -171,33 +215,33 @@ describe("followers", () => {
     expect([owner!.client.dataKeys, follower!.client.dataKeys]).toEqual([[3n], [3n]]);
   });
 
-  test("an append that the dead owner took has no known outcome; it is not sent again", async () => {
+  test("a request that the dead owner took has no known outcome; it is not made again", async () => {
     const { tabs: [owner, follower] } = await tabs(2);
-    owner!.client.appendAnswer = () => new Promise(() => undefined);
-    const answer = follower!.call("request", { request: { name: "append", argument: RECORD } });
+    owner!.client.laneAnswer = () => new Promise(() => undefined);
+    const answer = follower!.call("request", { request: NEW_LANE });
     answer.catch(() => undefined);
     await settle();
     owner!.kill();
     await expect(answer).rejects.toMatchObject({ code: "client/owner-lost" });
-    expect(follower!.client.appended).toHaveLength(0);
+    expect(follower!.client.lanes).toHaveLength(0);
   });
 
-  test("an append that no owner took is done by the next one", async () => {
+  test("a request that no owner took is made by the next one", async () => {
     const { origin, tabs: [owner, follower] } = await tabs(2);
     origin.isDeaf = true;
-    const answer = follower!.call("request", { request: { name: "append", argument: RECORD } });
+    const answer = follower!.call("request", { request: NEW_LANE });
     await settle();
     origin.isDeaf = false;
     owner!.kill();
-    expect(await answer).toEqual(appended(1n));
-    expect(follower!.client.appended).toHaveLength(1);
+    expect(await answer).toMatchObject({ lane: LANE });
+    expect(follower!.client.lanes).toHaveLength(1);
   });
 
-  test("an append that no owner takes in time is given back", async () => {
+  test("a request that no owner takes in time is given back", async () => {
     vi.useFakeTimers();
     const { origin, tabs: [, follower] } = await tabs(2);
     origin.isDeaf = true;
-    const answer = follower!.call("request", { request: { name: "append", argument: RECORD } });
+    const answer = follower!.call("request", { request: NEW_LANE });
     answer.catch(() => undefined);
     await vi.advanceTimersByTimeAsync(TAKE_MS + 1);
     await expect(answer).rejects.toMatchObject({ code: "client/owner-unreachable", remedy: "retry" });

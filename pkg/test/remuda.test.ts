@@ -4,7 +4,7 @@ import type { FromWorker } from "../src/protocol.js";
 import type { WorkerLike } from "../src/remuda.js";
 import { Remuda } from "../src/remuda.js";
 import type { Item } from "../src/types.js";
-import { LANE, OPTIONS, Origin, SPEC, Tab, record, settle, status } from "./fakes.js";
+import { DURABLE, FAILED, LANE, OPTIONS, Origin, PROVISIONAL, SPEC, Tab, record, settle, status } from "./fakes.js";
 
 const KEY = `scoped-proofs:${LANE}`;
 
@@ -236,9 +236,21 @@ describe("a worker that breaks", () => {
     expect((await waiting).value).toMatchObject({ item: 1n });
   });
 
-  test("gives an append back without an outcome", async () => {
+  test("goes on with what is in the outbox", async () => {
     const p = await page();
-    p.tab.client.appendAnswer = () => new Promise(() => undefined);
+    const ticket = await p.remuda.append({ lane: LANE, payload: new Uint8Array(1) });
+    p.tab.host.uncaught(new WebAssembly.RuntimeError("unreachable"));
+    await settle();
+    // What it became while nobody was there to hear it.
+    p.origin.advance(ticket.entry, DURABLE);
+    await vi.waitFor(() => expect(p.workers).toHaveLength(2), 1_000);
+    expect(await ticket.durable).toEqual(DURABLE.record);
+    await p.remuda.close();
+  });
+
+  test("gives an append back that may be queued or not", async () => {
+    const p = await page();
+    p.tab.client.stall = new Promise(() => undefined);
     const answer = p.remuda.append({ lane: LANE, payload: new Uint8Array(1) });
     answer.catch(() => undefined);
     await settle();
@@ -289,17 +301,30 @@ describe("calls", () => {
     expect(p.tab.client.dataKeys).toEqual([1n]);
   });
 
-  test("append answers, refuses, and can be given up", async () => {
+  test("a ticket follows its record to what became of it", async () => {
     const p = await page();
     const payload = new Uint8Array([1]);
-    expect(await p.remuda.append({ lane: LANE, payload })).toMatchObject({ durable: false, sequence: 1n });
     await expect(p.remuda.append({ lane: "no", payload })).rejects.toMatchObject({ code: "client/invalid-argument" });
-    p.tab.client.appendAnswer = () => new Promise(() => undefined);
-    const abort = new AbortController();
-    const answer = p.remuda.append({ lane: LANE, payload }, { signal: abort.signal });
-    answer.catch(() => undefined);
-    abort.abort();
-    await expect(answer).rejects.toMatchObject({ name: "AbortError" });
+    const [kept, lost] = [await p.remuda.append({ lane: LANE, payload }), await p.remuda.append({ lane: LANE, payload })];
+    expect([kept.state, kept.entry < lost.entry, kept.messageId]).toEqual(["queued", true, "44".repeat(32)]);
+    p.tab.client.emit(p.origin.advance(kept.entry, PROVISIONAL));
+    expect(await kept.provisional).toEqual(PROVISIONAL.record);
+    // A void takes it back, and it is sent again.
+    p.tab.client.emit(p.origin.advance(kept.entry, { state: "queued", record: null }));
+    await settle();
+    expect(kept.state).toBe("queued");
+    p.tab.client.emit(p.origin.advance(kept.entry, DURABLE));
+    expect(await kept.durable).toEqual(DURABLE.record);
+    p.tab.client.emit(p.origin.advance(lost.entry, FAILED));
+    await expect(lost.durable).rejects.toMatchObject({ code: "provider/idempotency-conflict", remedy: "fix-request", rule: "CIP-39 §11.1" });
+    await expect(lost.provisional).rejects.toMatchObject({ code: "provider/idempotency-conflict" });
+    const states: string[] = [];
+    for await (const { state } of p.remuda.outbox()) states.push(state);
+    expect(states).toEqual(["durable", "failed"]);
+    await p.remuda.dismiss(lost.entry);
+    const waiting = await p.remuda.append({ lane: LANE, payload });
+    await p.remuda.close();
+    await expect(waiting.durable).rejects.toMatchObject({ code: "client/closed" });
   });
 
   test("what cannot be sent to the worker is an argument of the caller", async () => {
@@ -340,6 +365,18 @@ describe("calls", () => {
     await vi.advanceTimersByTimeAsync(1_000);
     expect(p.workers).toHaveLength(2);
     expect(p.tab.client.options.grant).toEqual(new Uint8Array([1, 2, 3]));
+  });
+
+  test("a recording is of one subscription, and ends when asked to", async () => {
+    const p = await page();
+    const stop = await p.remuda.subscribe(SPEC).record({ maxBytes: 1_000 });
+    expect(p.tab.client.recorded).toBe(`${KEY} 1000`);
+    expect(p.tab.client.open).toContain(KEY);
+    const { file, isComplete } = await stop();
+    expect([new TextDecoder().decode(file), isComplete]).toEqual([`${KEY} 1000`, true]);
+    await settle();
+    expect(p.tab.client.open).not.toContain(KEY);
+    await expect(stop()).rejects.toMatchObject({ code: "client/no-recording", remedy: "retry" });
   });
 
   test("a page without a source of grants is not asked for one", async () => {

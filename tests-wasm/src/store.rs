@@ -7,13 +7,15 @@ use std::rc::Rc;
 use std::task::{Context, Waker};
 
 use js_sys::{Array, Function, Object, Promise, Reflect};
+use remuda_position::outbox::{OutboxChange, OutboxChanges, OutboxKey, OutboxState, OutboxWrite};
 use remuda_position::suite::{self, Database};
 use remuda_position::{
     Anchor, CheckpointEnd, FastPosition, Fence, PositionKey, RowBytes, Store, StoreError, StoredPosition, WriteSet,
 };
 use remuda_web::IdbStore;
 use remuda_wire::codec::Canonical;
-use remuda_wire::Bytes32;
+use remuda_wire::request::AppendRequest;
+use remuda_wire::{Bytes, Bytes24, Bytes32};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
@@ -56,7 +58,7 @@ fn write(fence: Fence, expected: Option<u64>, item: u64) -> WriteSet {
         RowBytes { first_item: item, bytes: vec![7; 100] },
         RowBytes { first_item: item + 1, bytes: vec![8; 100] },
     ];
-    WriteSet { key: KEY, expected, fence, position: position.to_bytes(), rows }
+    WriteSet { key: KEY, expected, fence, position: position.to_bytes(), rows, outbox: None }
 }
 
 async fn revision(store: &IdbStore) -> Option<u64> {
@@ -261,6 +263,92 @@ pub async fn durability_is_strict() {
     assert_eq!(asked.len(), 4, "every method is one transaction");
 }
 
+/// A database of version 1, which had no outbox, is upgraded as it is: what it holds is there, and its owner goes on.
+pub async fn an_older_version_is_upgraded_without_loss() {
+    let (source, source_store, fence) = owned("older-source").await;
+    let fresh = Fresh::new("older");
+    // Made as version 1 made it, with the very entries that it wrote: they have not changed since.
+    let copy = Function::new_with_args("from, to", COPY_AS_VERSION_ONE);
+    let copied = copy.call2(&JsValue::UNDEFINED, &source.0.as_str().into(), &fresh.0.as_str().into());
+    let copied: Promise = copied.expect("a copy begins").dyn_into().expect("a promise");
+    JsFuture::from(copied).await.expect("a database of version 1");
+    drop(source_store);
+    let store = fresh.open().await;
+    assert_eq!((revision(&store).await, rows(&store).await), (Some(1), 2), "position and rows are there");
+    store.apply(&write(fence, Some(1), 3)).await.expect("the owner of before goes on");
+    let key = OutboxKey(KEY.0);
+    assert_eq!(store.outbox_after(key, 0, 1 << 20).await, Ok(Vec::new()));
+    assert_eq!(store.enqueue(key, &append(7)).await, Ok(1), "and what is new works");
+    let again = fresh.open().await;
+    assert_eq!((revision(&again).await, rows(&again).await), (Some(2), 4));
+    assert_eq!(again.outbox_after(key, 0, 1 << 20).await.map(|entries| entries.len()), Ok(1));
+}
+
+/// Reads every object store of one database, then writes them to another of version 1.
+const COPY_AS_VERSION_ONE: &str = "
+    const names = ['meta', 'positions', 'rows'];
+    const done = (request) => new Promise((resolve, reject) => {
+        request.onsuccess = () => resolve(request.result);
+        request.onerror = () => reject(request.error);
+    });
+    return (async () => {
+        const source = await done(indexedDB.open(from));
+        const read = source.transaction(names);
+        const all = names.flatMap((name) => [done(read.objectStore(name).getAllKeys()), done(read.objectStore(name).getAll())]);
+        const entries = await Promise.all(all);
+        source.close();
+        const request = indexedDB.open(to, 1);
+        request.onupgradeneeded = () => names.forEach((name) => request.result.createObjectStore(name));
+        const target = await done(request);
+        const written = target.transaction(names, 'readwrite');
+        names.forEach((name, at) => entries[2 * at].forEach((key, index) => {
+            written.objectStore(name).put(entries[2 * at + 1][index], key);
+        }));
+        await new Promise((resolve, reject) => {
+            written.oncomplete = resolve;
+            written.onabort = () => reject(written.error);
+        });
+        target.close();
+    })();
+";
+
+fn append(mark: u8) -> AppendRequest {
+    AppendRequest {
+        stream_id: Bytes32([1; 32]),
+        lane_id: Bytes32([2; 32]),
+        client_message_id: Bytes32([mark; 32]),
+        client_created_at_ms: 3,
+        visible_after_ms: 0,
+        expires_at_ms: 0,
+        encryption_generation: 0,
+        nonce: Bytes24::ZERO,
+        payload: Bytes::new(vec![mark; 10]).expect("short"),
+    }
+}
+
+/// Two tabs enqueue at once, beside an owner that settles: every entry has a number of its own, and none is lost.
+pub async fn two_connections_enqueue_at_once() {
+    let fresh = Fresh::new("enqueue-race");
+    let (a, b) = (fresh.open().await, fresh.open().await);
+    let fence = a.take_fence().await.expect("ownership can be taken");
+    let key = OutboxKey(KEY.0);
+    let mut numbers = Vec::new();
+    for mark in 0..20 {
+        let (one, other) = (append(mark), append(mark + 100));
+        let (first, second) = both(a.enqueue(key, &one), b.enqueue(key, &other)).await;
+        let (first, second) = (first.expect("room"), second.expect("room"));
+        let end = OutboxChange::Become { number: first, state: OutboxState::Sent };
+        let settlement = OutboxWrite { fence, changes: OutboxChanges { key, changes: vec![end] } };
+        a.settle(&settlement).await.expect("the owner settles");
+        numbers.extend([first, second]);
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=40).collect::<Vec<_>>());
+    let entries = fresh.open().await.outbox_after(key, 0, usize::MAX).await.expect("an outbox is readable");
+    assert_eq!(entries.iter().filter(|entry| entry.state == OutboxState::Sent).count(), 20);
+    assert_eq!(entries.len(), 40);
+}
+
 /// A database of a later version is refused by name, and is not blocked by having been asked for.
 pub async fn a_newer_version_is_refused() {
     let fresh = Fresh::new("newer");
@@ -442,6 +530,8 @@ macro_rules! store_cases {
             two_connections_race_for_each_revision,
             durability_is_strict,
             a_newer_version_is_refused,
+            an_older_version_is_upgraded_without_loss,
+            two_connections_enqueue_at_once,
             an_upgrade_by_another_evicts,
             a_stubborn_connection_blocks,
             closing_by_the_browser_evicts,

@@ -3,7 +3,7 @@ import type { Boundary, FailureEvent, HolderKey, Item, Remuda, Subscription, Sub
 import { RemudaError, connect, holderKey } from "remuda";
 import { byTestId, element, grouped, say } from "./dom.js";
 import type { OwnRecord } from "./model.js";
-import { Model } from "./model.js";
+import { Model, textOf } from "./model.js";
 import { line, recount, stored } from "./recount.js";
 import type { Setup } from "./setup.js";
 import { chosenLanes, endpoints, fetched, hex, parameters, remembered, subscription, unhex } from "./setup.js";
@@ -66,6 +66,14 @@ class Page {
       { signal },
     );
     remuda.addEventListener(
+      "append",
+      ({ detail }) => {
+        this.#model.advance(detail);
+        this.draw();
+      },
+      { signal },
+    );
+    remuda.addEventListener(
       "failure",
       ({ detail }) => {
         if (detail.key === null || detail.key === this.#key) void this.#refused(detail);
@@ -97,6 +105,7 @@ class Page {
     this.draw();
     this.#key = await this.#subscription.key();
     this.#boundary = await this.#subscription.boundary();
+    await this.#showOutbox();
     const last = this.#boundary?.lastItem ?? 0n;
     const first = last > WINDOW ? last - WINDOW : 0n;
     void this.#countEarlier(first);
@@ -205,11 +214,11 @@ class Page {
     view.drawEvidence(model, this.#setup.info, this.#boundary);
     view.drawPosition(this.#boundary);
     view.drawEpochs(model, this.#boundary);
-    view.drawOwn(model, (own) => void this.#append(own.lane, own.text));
+    view.drawOwn(model, (own) => void this.#appendAgain(own).catch(failed));
     const again = this.#hasEnded ? () => this.#tryAgain() : null;
     view.drawRefusal(this.#refusal, this.#boundary, { again, dismiss: () => this.#dismiss() });
-    // Before the subscription is live a record could be durable ahead of where it begins, and would never arrive.
-    byTestId<HTMLButtonElement>("append-send").disabled = this.#status?.state !== "live";
+    // Before the first batch a record could be durable ahead of where the subscription begins, and would never be shown so.
+    byTestId<HTMLButtonElement>("append-send").disabled = this.#boundary === null && this.#status?.state !== "live";
     document.body.dataset["subscription"] = this.#hasEnded ? "failed" : (this.#status?.state ?? "");
   }
 
@@ -248,16 +257,31 @@ class Page {
 
   async #append(lane: string, text: string): Promise<void> {
     const messageId = hex(crypto.getRandomValues(new Uint8Array(32)));
-    const own: OwnRecord = { messageId, lane, text, state: "sending", acknowledged: null, why: "" };
+    const own: OwnRecord = { messageId, lane, text, entry: null, state: "storing", record: null, why: "" };
     this.#model.addOwn(own);
     this.draw();
     try {
-      own.acknowledged = await this.#remuda.append({ lane, messageId, payload: new TextEncoder().encode(JSON.stringify({ text })) });
-      // Its checkpoint may have been faster than its acknowledgement.
-      if (own.state === "sending") own.state = "provisional";
+      const { entry } = await this.#remuda.append({ lane, messageId, payload: new TextEncoder().encode(JSON.stringify({ text })) });
+      if (own.state === "storing") Object.assign(own, { entry, state: "queued" });
     } catch (thrown) {
-      own.state = "refused";
+      own.state = "failed";
       own.why = RemudaError.from(thrown).code;
+    }
+    this.draw();
+  }
+
+  /** What failed is a message of its own from here on. */
+  async #appendAgain({ lane, text, entry }: OwnRecord): Promise<void> {
+    if (entry !== null) await this.#remuda.dismiss(entry);
+    await this.#append(lane, text);
+  }
+
+  /** What an earlier life of this page has left in the outbox. */
+  async #showOutbox(): Promise<void> {
+    for await (const { entry, messageId, lane, state, record, failure, payload } of this.#remuda.outbox()) {
+      if (state === "durable" || this.#model.own.some((own) => own.messageId === messageId)) continue;
+      const { text } = textOf(payload ?? new Uint8Array());
+      this.#model.addOwn({ messageId, lane, text, entry, state, record, why: failure?.code ?? "" });
     }
     this.draw();
   }

@@ -1,5 +1,5 @@
 /** What the page knows, apart from how it looks. */
-import type { AppendResult, BatchEvent, Item, RecordItem, TransitionItem } from "remuda";
+import type { AppendEvent, AppendState, BatchEvent, Item, RecordItem, TransitionItem } from "remuda";
 
 /** Records kept per lane for showing; what is older is in the database. */
 export const SHOWN = 6;
@@ -28,13 +28,15 @@ export type Link =
   | { kind: "checkpoint"; digest: string; epoch: bigint; last: bigint; records: number }
   | { kind: "clean" | "void"; digest: string; epoch: bigint };
 
-/** A record that this page appended, until it is durable. */
+/** A record of the outbox, or one that did not get into it. */
 export interface OwnRecord {
   messageId: string;
   lane: string;
   text: string;
-  state: "sending" | "provisional" | "durable" | "void" | "refused";
-  acknowledged: AppendResult | null;
+  /** Its number in the outbox; null before it is there. */
+  entry: bigint | null;
+  state: "storing" | AppendState;
+  record: AppendEvent["record"];
   why: string;
 }
 
@@ -60,7 +62,6 @@ export class Model {
       this.transitions.unshift(item);
       this.transitions.length = Math.min(this.transitions.length, 8);
       this.#link({ kind: item.transition, digest: item.digest, epoch: item.toEpoch });
-      if (item.transition === "void") this.#voided(item);
       return;
     }
     // This page is about a fast stream, which has none.
@@ -82,7 +83,6 @@ export class Model {
     } else {
       this.#link({ kind: "checkpoint", digest: item.checkpoint, epoch: item.brokerEpoch, last: item.sequence, records: 1 });
     }
-    for (const own of this.own) if (own.messageId === item.messageId) own.state = "durable";
   }
 
   /** Counts an item that is older than what is shown. */
@@ -100,18 +100,20 @@ export class Model {
     this.own = [own, ...this.own].slice(0, OWN);
   }
 
+  /** An entry of the outbox stands elsewhere. */
+  advance({ messageId, entry, state, record, failure }: Omit<AppendEvent, "type">): void {
+    for (const own of this.own) {
+      if (own.messageId !== messageId) continue;
+      const isBack = state === "queued" && own.state === "provisional";
+      Object.assign(own, { entry, state, record, why: failure?.code ?? (isBack ? "void, to be sent again" : own.why) });
+      if (state === "durable") own.why = "";
+    }
+  }
+
   /** Bars of a lane, oldest first, the newest being of now. */
   bars(lane: LaneModel, nowMs: number): number[] {
     const now = Math.floor(nowMs / BAR_MS);
     return Array.from({ length: BARS }, (_, index) => lane.slots.get(now - BARS + 1 + index) ?? 0);
-  }
-
-  #voided(transition: TransitionItem): void {
-    for (const own of this.own) {
-      const answer = own.acknowledged;
-      if (own.state !== "provisional" || !answer || answer.brokerEpoch !== transition.fromEpoch) continue;
-      if (transition.lastDurableSequence === null || answer.sequence > transition.lastDurableSequence) own.state = "void";
-    }
   }
 
   #lane(id: string, name = id.slice(0, 8)): LaneModel {

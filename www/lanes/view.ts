@@ -262,19 +262,20 @@ export function drawEpochs(model: Model, boundary: Boundary | null): void {
 // --- own records
 
 const OWN_TEXT: Record<OwnRecord["state"], string> = {
-  sending: "sending",
+  storing: "storing",
+  queued: "queued",
+  sent: "sent",
   provisional: "provisional",
   durable: "durable, verified",
-  void: "withdrawn by the provider",
-  refused: "refused",
+  failed: "failed",
 };
 
 export function drawOwn(model: Model, again: (own: OwnRecord) => void): void {
   const where = byTestId("own");
   const rows = model.own.map((own) => {
     const { state } = own;
-    const badge = state === "durable" ? "lane-set" : state === "void" || state === "refused" ? state : "waiting";
-    const at = own.acknowledged ? ` at ${own.acknowledged.brokerEpoch}/${own.acknowledged.sequence}` : "";
+    const badge = state === "durable" ? "lane-set" : state === "failed" ? "refused" : "waiting";
+    const at = own.record ? ` at ${own.record.brokerEpoch}/${own.record.sequence}` : "";
     const key = `${own.messageId} ${state} ${own.why}`;
     const there = [...where.children].find((row) => row.getAttribute("data-key") === key);
     if (there) return there;
@@ -284,15 +285,15 @@ export function drawOwn(model: Model, again: (own: OwnRecord) => void): void {
         "data-testid": "own-record",
         "data-state": state,
         "data-message": own.messageId,
-        "data-epoch": String(own.acknowledged?.brokerEpoch ?? ""),
-        "data-sequence": String(own.acknowledged?.sequence ?? ""),
+        "data-epoch": String(own.record?.brokerEpoch ?? ""),
+        "data-sequence": String(own.record?.sequence ?? ""),
         "data-key": key,
       },
       element("span", { class: "text" }, element("span", { class: "lane-name" }, `${model.lanes.get(own.lane)?.name ?? ""} `), own.text),
       element("span", { class: "badge", "data-assurance": badge }, `${OWN_TEXT[state]}${own.why ? `: ${own.why}` : at}`),
     );
-    if (state === "void" || state === "refused") {
-      const button = element("button", { type: "button", class: "plain" }, "Send again");
+    if (state === "failed") {
+      const button = element("button", { type: "button", class: "plain" }, "Append again");
       button.addEventListener("click", () => again(own));
       row.append(button);
     }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Boundary, Item, RecordItem, Subscription, TransitionItem } from "remuda";
+import type { AppendEvent, Boundary, Item, RecordItem, Subscription, TransitionItem } from "remuda";
 import { BARS, BAR_MS, LINKS, Model, SHOWN, textOf } from "../lanes/model.js";
 import { line, recount } from "../lanes/recount.js";
 import { chosenLanes, parameters, subscription } from "../lanes/setup.js";
@@ -63,17 +63,23 @@ describe("the model", () => {
     expect(model.links).toMatchObject([{ kind: "checkpoint", records: 2, last: 1n }, { kind: "void" }]);
   });
 
-  test("an own record becomes durable by its id, or void by its place", () => {
+  test("an own record is what the outbox says of it, back to queued after a void", () => {
     const model = new Model([]);
-    const own = (messageId: string, sequence: bigint) => {
-      const acknowledged = { brokerEpoch: 0n, sequence, durable: false as const, watermark: { brokerEpoch: 0n, lastDurableSequence: null } };
-      model.addOwn({ messageId, lane: LANE, text: "", state: "provisional", acknowledged, why: "" });
-    };
-    own(record(1).messageId, 0n);
-    own("x", 1n);
-    model.add(record(1), true);
-    model.add(transition(2), true);
-    expect(model.own.map(({ state }) => state)).toEqual(["void", "durable"]);
+    model.addOwn({ messageId: "a", lane: LANE, text: "", entry: null, state: "storing", record: null, why: "" });
+    const record = { brokerEpoch: 0n, sequence: 0n, durable: false as const };
+    const say = (change: Partial<AppendEvent>) =>
+      model.advance({ entry: 1n, messageId: "a", state: "queued", record: null, failure: null, ...change });
+    const seen = () => model.own.map(({ state, why }) => `${state} ${why}`.trim());
+    say({ messageId: "b", state: "durable" });
+    say({});
+    expect(seen()).toEqual(["queued"]);
+    say({ state: "provisional", record });
+    say({});
+    expect(seen()).toEqual(["queued void, to be sent again"]);
+    say({ state: "durable", record: { ...record, durable: true, evidence: "" } });
+    expect(seen()).toEqual(["durable"]);
+    say({ state: "failed", failure: { code: "provider/lane-closed", remedy: "surface", rule: "", meaning: "" } });
+    expect(seen()).toEqual(["failed provider/lane-closed"]);
   });
 
   test("reads the demo's texts, other texts, and no texts", () => {

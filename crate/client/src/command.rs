@@ -1,4 +1,4 @@
-//! Commands: one request, and what came of it.
+//! Commands: one request, and what came of it; and records to append, which go through the outbox.
 
 use remuda_verify::response::AnsweredResult;
 use remuda_wire::context::FinalizedView;
@@ -44,10 +44,19 @@ impl Append {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CommandId(pub u64);
 
-/// A command on its way.
+/// Who asks, and learns what came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// The application, by a command.
+    Command(CommandId),
+    /// The outbox, for the entry of this number.
+    Outbox(u64),
+}
+
+/// A request on its way.
 #[derive(Debug)]
-pub(crate) struct PendingCommand {
-    pub(crate) id: CommandId,
+pub(crate) struct PendingRequest {
+    pub(crate) asker: Asker,
     pub(crate) request: RequestBody,
     /// Whether it was sent in a session that the provider had forgotten, and is on its way once more.
     pub(crate) sent_again: bool,
@@ -57,8 +66,7 @@ pub(crate) struct PendingCommand {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "settled one by one, never kept in numbers")]
 pub enum CommandOutcome {
-    /// The provider did it, and what it answered is of this request, signed where it must be. A fast append is provisional
-    /// until a checkpoint covers it.
+    /// The provider did it, and what it answered is of this request, signed where it must be.
     Accepted(AnsweredResult),
     /// It was refused, or never sent: it had no effect.
     Refused(Failure),

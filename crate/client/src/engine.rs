@@ -4,6 +4,7 @@ mod apply;
 mod commands;
 mod grant;
 mod network;
+mod outbox;
 mod recording;
 mod tail;
 
@@ -12,6 +13,7 @@ pub use tail::TailKey;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
+use remuda_position::outbox::{OutboxKey, OutboxWrite};
 use remuda_position::{Admission, AdmissionBudget, Fence, PositionKey, StoreError};
 use remuda_session::{
     ApiMisuse, Backoff, ChannelConfig, CreditTarget, HandshakeConfig, Link, PostId, RequestHandle, SessionConfig, Slot,
@@ -25,10 +27,11 @@ use remuda_wire::Bytes32;
 
 use self::grant::GrantRenewal;
 use self::tail::Tail;
-use crate::command::PendingCommand;
+use crate::command::PendingRequest;
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
 use crate::key_book::KeyBook;
+use crate::outbox::{Outbox, OutboxCounts};
 use crate::recorder::Recorder;
 use crate::subscription::{Load, Subscription};
 use crate::work::{Waiting, Work};
@@ -114,6 +117,16 @@ pub enum Output {
     },
     /// Commit; answer with [`Engine::handle_committed`] or [`Engine::handle_store_error`]. One at a time.
     Commit(Admission),
+    /// Read a page of the outbox; answer with [`Engine::handle_outbox`] or [`Engine::handle_outbox_failed`].
+    ReadOutbox {
+        /// Which.
+        key: OutboxKey,
+        /// Behind which entry.
+        after: u64,
+    },
+    /// Write these changes; answer with [`Engine::handle_settled`] or [`Engine::handle_settle_failed`]. One at a time, beside
+    /// a commit.
+    Settle(OutboxWrite),
     /// Tell the application.
     Event(Event),
 }
@@ -139,9 +152,10 @@ pub struct Engine {
     /// Bytes of the bodies that `work` came in, since it was last empty.
     work_bytes: usize,
     waiting: Waiting,
-    commands: BTreeMap<RequestHandle, PendingCommand>,
-    /// Commands that were never sent: told once it is known why.
-    unsent: Vec<PendingCommand>,
+    requests: BTreeMap<RequestHandle, PendingRequest>,
+    /// Requests that were never sent: told once it is known why.
+    unsent: Vec<PendingRequest>,
+    outbox: Outbox,
     renewal: GrantRenewal,
     recorder: Option<(PositionKey, Recorder)>,
     tails: BTreeMap<TailKey, Tail>,
@@ -165,6 +179,7 @@ impl Engine {
     pub fn new(config: EngineConfig) -> Result<Self, ApiMisuse> {
         let handshake = HandshakeConfig::new(config.context.clone(), config.stream_id, config.grant.clone())?;
         let channel = Link::new(ChannelConfig { session: SessionConfig::new(handshake), credit: config.credit });
+        let outbox = OutboxKey::derive(&config.context, &config.stream_id);
         let mut engine = Self {
             keys: KeyBook::new(config.context.clone(), config.stream_id),
             config,
@@ -179,8 +194,9 @@ impl Engine {
             work: VecDeque::new(),
             work_bytes: 0,
             waiting: Waiting::Nothing,
-            commands: BTreeMap::new(),
+            requests: BTreeMap::new(),
             unsent: Vec::new(),
+            outbox: Outbox::new(outbox),
             renewal: GrantRenewal::default(),
             recorder: None,
             tails: BTreeMap::new(),
@@ -208,6 +224,7 @@ impl Engine {
             self.plan_renewal(0);
             self.outputs.push_back(Output::ReadChain { view: None });
             self.set_connection(Connection::Connecting);
+            self.read_outbox();
         }
     }
 
@@ -227,7 +244,8 @@ impl Engine {
         let re_entries =
             self.subscriptions.iter().filter(|(key, it)| self.can_open(key, it)).filter_map(|(_, it)| it.due_at());
         let tails = self.tails.values().filter(|_| self.in_session).filter_map(Tail::due_at);
-        let own = [self.channel.wake_at(), self.chain_retry_at_ms, key_retry, self.renewal.wake_at()];
+        let own =
+            [self.channel.wake_at(), self.chain_retry_at_ms, key_retry, self.outbox_wake_at(), self.renewal.wake_at()];
         own.into_iter().flatten().chain(re_entries).chain(tails).min()
     }
 
@@ -244,6 +262,11 @@ impl Engine {
     /// The subscriptions by position.
     pub const fn subscriptions(&self) -> &BTreeMap<PositionKey, Subscription> {
         &self.subscriptions
+    }
+
+    /// How much waits to be appended, by how far it has come.
+    pub fn outbox(&self) -> OutboxCounts {
+        self.outbox.counts()
     }
 
     /// The endpoints of the stream's own provider as last read: the only ones to dial (§4.3).
@@ -265,7 +288,8 @@ impl Engine {
         let possible = match subscription.load {
             Load::Needed => true,
             Load::Asked => false,
-            Load::Done => self.in_session,
+            // Before the outbox is known a record of ours would pass unrecognised.
+            Load::Done => self.in_session && self.outbox.is_known(),
         };
         possible && !self.is_committing(key)
     }

@@ -12,6 +12,7 @@ use remuda_wire::Bytes32;
 use crate::command::{CommandId, CommandOutcome};
 use crate::engine::TailKey;
 use crate::failure::Failure;
+use crate::outbox::AppendUpdate;
 use crate::recorder::Recording;
 
 /// How the engine stands to its provider.
@@ -80,6 +81,8 @@ pub struct TransitionSummary {
     pub from_epoch: Option<u64>,
     /// The lineage that began.
     pub to_epoch: u64,
+    /// Our own appends that were acknowledged in the lineage that ended, are void, and are sent again.
+    pub returned: usize,
 }
 
 /// Something that an application may want to know.
@@ -140,6 +143,8 @@ pub enum Event {
     },
     /// A recording ended; `None` when there was none.
     Recorded(Option<Recording>),
+    /// An append stands elsewhere, and the database holds that.
+    Append(AppendUpdate),
     /// A command was settled.
     Settled {
         /// Which.

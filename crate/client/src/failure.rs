@@ -30,6 +30,16 @@ impl Failure {
         }
     }
 
+    /// A record was to be appended by a command.
+    pub fn append_past_outbox() -> Self {
+        Self {
+            code: "misuse/append-past-outbox".into(),
+            remedy: Remedy::FixRequest,
+            rule: "CIP-39 §11.1".into(),
+            meaning: "records are appended through the outbox, so that a retry is byte-identical".into(),
+        }
+    }
+
     /// Too few chain nodes gave the same bytes.
     pub fn chain_disagreement() -> Self {
         Self {

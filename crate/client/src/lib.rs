@@ -8,6 +8,7 @@
 //! ```
 //! The driver gives one input, drains [`Engine::poll_output`] until it is empty, then sleeps until [`Engine::wake_at`].
 //! [`receiver`] is the same for the streaming document: static streams, queries and receipts.
+//! What is appended goes through the outbox of the database, and is sent from there: [`Engine::handle_enqueued`].
 //! Frames are applied in the order in which they came; while a key is read or a commit is under way they wait.
 #![no_std]
 extern crate alloc;
@@ -19,6 +20,7 @@ mod event;
 mod failure;
 mod key_book;
 mod keyring;
+mod outbox;
 mod outcome;
 pub mod receiver;
 mod recorder;
@@ -32,6 +34,7 @@ pub use engine::{Engine, EngineConfig, Output, TailKey};
 pub use event::{BatchSummary, Connection, Event, SegmentSummary, TransitionSummary};
 pub use failure::Failure;
 pub use keyring::{Keyring, OpenedPayload};
+pub use outbox::{AppendUpdate, OutboxCounts};
 pub use outcome::ChainReadError;
 pub use recorder::Recording;
 pub use subscription::{ProofScope, Subscription, SubscriptionSpec, SubscriptionState};

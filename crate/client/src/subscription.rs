@@ -140,6 +140,8 @@ pub struct Subscription {
     pub(crate) boundary: Boundary,
     pub(crate) state: SubscriptionState,
     pub(crate) load: Load,
+    /// Since when it is [`SubscriptionState::Live`], while it is.
+    pub(crate) live_since_ms: u64,
     /// Its verifier in the open session; `None` while it has no subscription there.
     pub(crate) verifier: Option<Verifier>,
     pub(crate) subscription_id: Option<Bytes32>,
@@ -166,6 +168,7 @@ impl Subscription {
             boundary,
             state: SubscriptionState::Opening,
             load: Load::Needed,
+            live_since_ms: 0,
             verifier: None,
             subscription_id: None,
             named: None,

@@ -11,7 +11,7 @@ use remuda_wire::response::ResponseBody;
 use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::Bytes32;
 
-use crate::command::{receipt_view, PendingCommand};
+use crate::command::{receipt_view, PendingRequest};
 use crate::event::{BatchSummary, SegmentSummary, TransitionSummary};
 use crate::failure::Failure;
 
@@ -29,8 +29,8 @@ pub(crate) enum Work {
     Adopt(Bytes32, Rc<BrokerEpochTransition>),
     /// The provider ended the subscription named, after everything that came before.
     Ended(Bytes32, Failure),
-    /// A command was answered: of no subscription.
-    Answer(PendingCommand, ResponseBody),
+    /// A request was answered: of no subscription.
+    Answer(PendingRequest, ResponseBody),
 }
 
 impl Work {
@@ -44,6 +44,11 @@ impl Work {
             | Self::Ended(subscription_id, _) => Some(*subscription_id),
             Self::Answer(..) => None,
         }
+    }
+
+    /// Whether it can show what became of our own appends.
+    pub(crate) const fn is_evidence(&self) -> bool {
+        matches!(self, Self::Checkpoint(_) | Self::Adopt(..))
     }
 
     /// The lineage that it is of, where it is of one.

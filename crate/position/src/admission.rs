@@ -8,6 +8,7 @@ use remuda_wire::verdict::{AdmissionRefused, Refusal};
 use crate::boundary::{Boundary, StoredPosition};
 use crate::evidence::Evidence;
 use crate::item::{pack, RowBytes};
+use crate::outbox::OutboxChanges;
 use crate::store::{Fence, WriteSet};
 
 /// How much one admission may hold: it is one transaction, built in memory first.
@@ -39,6 +40,13 @@ impl Admission {
         &self.boundary
     }
 
+    /// The same, and what its evidence says of our own appends.
+    #[must_use]
+    pub fn with_outbox(mut self, changes: OutboxChanges) -> Self {
+        self.write.outbox = Some(changes);
+        self
+    }
+
     /// What will be written.
     pub const fn write_set(&self) -> &WriteSet {
         &self.write
@@ -67,7 +75,14 @@ impl Boundary {
         check_bytes(&rows, budget)?;
         let revision = self.revision().map_or(1, |revision| revision.saturating_add(1));
         let stored = StoredPosition::at(place, revision, anchor, self.last_item().saturating_add(count));
-        let write = WriteSet { key: self.key, expected: self.revision(), fence, position: stored.to_bytes(), rows };
+        let write = WriteSet {
+            key: self.key,
+            expected: self.revision(),
+            fence,
+            position: stored.to_bytes(),
+            rows,
+            outbox: None,
+        };
         Ok(Some(Admission { write, boundary: Self::stored(self.key, stored) }))
     }
 }

@@ -18,6 +18,11 @@ impl DeliveredRecord {
         Self(delivery)
     }
 
+    /// The record as it came.
+    pub fn delivery(&self) -> &RecordDelivery {
+        &self.0
+    }
+
     /// Its id in a standard stream; `None` for a fast one.
     pub fn standard_id(&self) -> Option<StandardRecordId> {
         match self.0.record_id {

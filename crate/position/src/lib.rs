@@ -7,6 +7,8 @@
 //! A position moves only with its rows. Only verified evidence can be planned: a hint, a watermark or a target has no
 //! way in, because [`Evidence`] is sealed.
 //!
+//! [`outbox`] is what goes the other way: appends, kept from before they are sent until it is known what came of them.
+//!
 //! [`topic`] is the same for the streaming document: F, P and D of topics, in a [`topic::store::TopicStore`].
 //!
 //! Pure: a [`Store`] is a trait; this crate has only the one in memory.
@@ -19,6 +21,7 @@ mod delivered;
 mod evidence;
 mod item;
 pub mod memory;
+pub mod outbox;
 mod store;
 #[cfg(feature = "suite")]
 pub mod suite;

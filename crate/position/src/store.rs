@@ -2,11 +2,13 @@
 
 use alloc::vec::Vec;
 
+use remuda_wire::request::AppendRequest;
 use remuda_wire::Remedy;
 
 use crate::admission::Admission;
 use crate::boundary::{Boundary, PositionKey, StoredPosition};
 use crate::item::RowBytes;
+use crate::outbox::{OutboxChanges, OutboxEntry, OutboxKey, OutboxWrite};
 
 /// The generation of the one owner that may write. Taking ownership raises it; a write under an older one is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +27,8 @@ pub struct WriteSet {
     pub position: Vec<u8>,
     /// The new rows, ascending.
     pub rows: Vec<RowBytes>,
+    /// What the same evidence says of our own appends: no row is there without it.
+    pub outbox: Option<OutboxChanges>,
 }
 
 /// Our own disk failed us. Nothing of the write was kept.
@@ -48,6 +52,8 @@ pub enum StoreError {
     NewerVersion,
     /// There is no database here at all.
     Unavailable,
+    /// As much waits to be appended as the outbox takes.
+    OutboxFull,
 }
 
 impl StoreError {
@@ -63,6 +69,7 @@ impl StoreError {
             Self::Corrupt => "store/corrupt",
             Self::NewerVersion => "store/newer-version",
             Self::Unavailable => "store/unavailable",
+            Self::OutboxFull => "store/outbox-full",
         }
     }
 
@@ -78,6 +85,7 @@ impl StoreError {
             Self::Corrupt => "a stored value does not decode",
             Self::NewerVersion => "the database was written by a newer version: reload the page",
             Self::Unavailable => "this browser gives us no database here",
+            Self::OutboxFull => "too much waits to be appended: append again once some of it is settled",
         }
     }
 
@@ -86,7 +94,7 @@ impl StoreError {
         match self {
             Self::Conflict => Remedy::ReEnterAtBoundary,
             Self::Fenced | Self::Corrupt => Remedy::Halt,
-            Self::Aborted => Remedy::Retry,
+            Self::Aborted | Self::OutboxFull => Remedy::Retry,
             Self::Quota | Self::Blocked | Self::Evicted | Self::NewerVersion | Self::Unavailable => Remedy::Surface,
         }
     }
@@ -129,6 +137,24 @@ pub trait Store {
     /// [`StoreError`].
     async fn rows_after(&self, key: PositionKey, after_item: u64, max_bytes: usize)
         -> Result<Vec<Vec<u8>>, StoreError>;
+
+    /// Adds a request to the end of an outbox, strictly durable, and returns its number. Everyone may, owner or not.
+    ///
+    /// # Errors
+    /// [`StoreError::OutboxFull`]; any other: nothing was added.
+    async fn enqueue(&self, key: OutboxKey, request: &AppendRequest) -> Result<u64, StoreError>;
+
+    /// Entries numbered above `after`, ascending. At least one where there is one, then no more than `max_bytes`.
+    ///
+    /// # Errors
+    /// [`StoreError`], [`StoreError::Corrupt`] when one does not decode.
+    async fn outbox_after(&self, key: OutboxKey, after: u64, max_bytes: usize) -> Result<Vec<OutboxEntry>, StoreError>;
+
+    /// Writes every change or none, strictly durable, after comparing the fence inside the transaction.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`], or whatever made the transaction abort.
+    async fn settle(&self, write: &OutboxWrite) -> Result<(), StoreError>;
 }
 
 impl<S: Store> Store for alloc::rc::Rc<S> {
@@ -151,6 +177,18 @@ impl<S: Store> Store for alloc::rc::Rc<S> {
         max_bytes: usize,
     ) -> Result<Vec<Vec<u8>>, StoreError> {
         S::rows_after(self, key, after_item, max_bytes).await
+    }
+
+    async fn enqueue(&self, key: OutboxKey, request: &AppendRequest) -> Result<u64, StoreError> {
+        S::enqueue(self, key, request).await
+    }
+
+    async fn outbox_after(&self, key: OutboxKey, after: u64, max_bytes: usize) -> Result<Vec<OutboxEntry>, StoreError> {
+        S::outbox_after(self, key, after, max_bytes).await
+    }
+
+    async fn settle(&self, write: &OutboxWrite) -> Result<(), StoreError> {
+        S::settle(self, write).await
     }
 }
 

@@ -3,6 +3,8 @@
 //! Each case gets a database of its own, opens it as often as it likes, and panics with a sentence where the store breaks
 //! its promise.
 
+mod outbox;
+
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -24,7 +26,7 @@ pub trait Database {
 }
 
 /// The names of the cases, in order: a runner that executed fewer did not run the suite.
-pub const CASES: usize = 8;
+pub const CASES: usize = 8 + outbox::CASES;
 
 /// Runs every case, each on a fresh database from `fresh(case)`; returns how many ran.
 pub async fn run<D: Database>(fresh: impl Fn(&str) -> D) -> usize {
@@ -36,6 +38,7 @@ pub async fn run<D: Database>(fresh: impl Fn(&str) -> D) -> usize {
     rows_are_read_from_any_item(&fresh("rows")).await;
     positions_do_not_mix(&fresh("keys")).await;
     large_and_many_rows_are_one_transaction(&fresh("large")).await;
+    outbox::run(&fresh).await;
     CASES
 }
 
@@ -59,7 +62,7 @@ fn row(first_item: u64, bytes: usize) -> RowBytes {
 
 fn write(key: PositionKey, fence: Fence, expected: Option<u64>, last_item: u64, rows: Vec<RowBytes>) -> WriteSet {
     let revision = expected.map_or(1, |revision| revision + 1);
-    WriteSet { key, expected, fence, position: position(revision, last_item).to_bytes(), rows }
+    WriteSet { key, expected, fence, position: position(revision, last_item).to_bytes(), rows, outbox: None }
 }
 
 async fn first_bytes(store: &impl Store, key: PositionKey, after_item: u64, max_bytes: usize) -> Vec<(u8, usize)> {

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use proptest::prelude::*;
 use remuda_position::memory::MemoryStore;
+use remuda_position::outbox::{OutboxEntry, OutboxKey, OutboxWrite};
 use remuda_position::{
     commit, AdmissionBudget, Boundary, DeliveredRecord, Fence, PositionKey, Store, StoreError, StoredItem,
     StoredItemBody, StoredPosition, StoredRow, WriteSet,
@@ -19,6 +20,7 @@ use remuda_verify::fast::{AdoptedTransition, FastState, FastSubscription, Verifi
 use remuda_wire::codec::Canonical;
 use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::preimage::keccak256;
+use remuda_wire::request::AppendRequest;
 use remuda_wire::transition::{BrokerEpochTransition, TransitionKind};
 use remuda_wire::verdict::{AdmissionRefused, Contradiction, Refusal, VerifyError};
 use remuda_wire::Bytes32;
@@ -86,6 +88,18 @@ impl Store for FailingStore {
 
     async fn rows_after(&self, key: PositionKey, after: u64, max_bytes: usize) -> Result<Vec<Vec<u8>>, StoreError> {
         self.memory.rows_after(key, after, max_bytes).await
+    }
+
+    async fn enqueue(&self, key: OutboxKey, request: &AppendRequest) -> Result<u64, StoreError> {
+        self.memory.enqueue(key, request).await
+    }
+
+    async fn outbox_after(&self, key: OutboxKey, after: u64, max_bytes: usize) -> Result<Vec<OutboxEntry>, StoreError> {
+        self.memory.outbox_after(key, after, max_bytes).await
+    }
+
+    async fn settle(&self, write: &OutboxWrite) -> Result<(), StoreError> {
+        self.memory.settle(write).await
     }
 }
 

@@ -146,6 +146,11 @@ impl LongPollChannel {
         Ok(handle)
     }
 
+    /// [`LongPollSession::withdraw`] of the session that it was submitted to.
+    pub fn withdraw(&mut self, handle: RequestHandle) -> bool {
+        self.session(handle.slot()).withdraw(handle)
+    }
+
     /// Keeps `subscription_id` at `target` from the next poll on; may come before it is opened. Forgotten when the
     /// subscription or its session ends. Credit that is outstanding is not taken back.
     pub fn set_credit_target(&mut self, subscription_id: Bytes32, target: CreditTarget, now_ms: u64) {

@@ -149,6 +149,14 @@ impl Link {
         Ok(handle)
     }
 
+    /// Takes a request back that was not sent: it is settled by that. False when it was sent, or is settled.
+    pub fn withdraw(&mut self, handle: RequestHandle) -> bool {
+        match handle.slot() {
+            Slot::Socket => self.socket.withdraw(handle),
+            Slot::Command | Slot::Poll => self.polls.withdraw(handle),
+        }
+    }
+
     /// Keeps `subscription_id` at `target` from now on; may come before it is opened. Forgotten when the subscription or
     /// its session ends. Credit that is outstanding is not taken back.
     pub fn set_credit_target(&mut self, subscription_id: Bytes32, target: CreditTarget, now_ms: u64) {

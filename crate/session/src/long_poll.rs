@@ -150,6 +150,11 @@ impl LongPollSession {
         Ok(handle)
     }
 
+    /// Takes a request back that was not sent: it is settled by that. False when it was sent, or is settled.
+    pub fn withdraw(&mut self, handle: RequestHandle) -> bool {
+        self.queue.withdraw(handle)
+    }
+
     /// Gives the signature of an [`Output::Sign`]. One of another digest than the one asked for last is ignored: it
     /// belongs to a session that is gone.
     pub fn handle_signature(&mut self, digest: &Bytes32, signature: Signature, now_ms: u64) {

@@ -64,6 +64,12 @@ impl RequestQueue {
         })
     }
 
+    /// Takes one out that was not sent. True when it was there.
+    pub(crate) fn withdraw(&mut self, handle: RequestHandle) -> bool {
+        let place = self.waiting.iter().position(|(waiting, _)| *waiting == handle);
+        place.is_some_and(|place| self.waiting.remove(place).is_some())
+    }
+
     /// Takes the first.
     pub(crate) fn pop(&mut self) -> Option<(RequestHandle, RequestBody)> {
         self.waiting.pop_front()

@@ -145,6 +145,11 @@ impl WebSocketSession {
         Ok(handle)
     }
 
+    /// Takes a request back that was not sent: it is settled by that. False when it was sent, or is settled.
+    pub fn withdraw(&mut self, handle: RequestHandle) -> bool {
+        self.queue.withdraw(handle)
+    }
+
     /// Keeps `subscription_id` at `target` from now on; may come before it is opened. Forgotten when the subscription or
     /// its session ends. Credit that is outstanding is not taken back.
     pub fn set_credit_target(&mut self, subscription_id: Bytes32, target: CreditTarget, now_ms: u64) {

@@ -213,6 +213,20 @@ fn a_cut_settles_what_was_sent_and_keeps_what_was_not() {
 }
 
 #[test]
+fn what_was_not_sent_can_be_taken_back_and_nothing_else() {
+    let mut rig = Rig::new(Provider::new(0, 1), Transports::WebSocket);
+    rig.settle(4);
+    let handles: Vec<_> =
+        (0..40).map(|_| rig.link.submit(frames::append(), rig.now_ms).expect("a running link")).collect();
+    rig.drain();
+    let taken_back = handles.iter().filter(|handle| rig.link.withdraw(**handle)).count();
+    assert_eq!(taken_back, 8, "32 are on their way");
+    assert!(!rig.link.withdraw(handles[39]), "once");
+    rig.settle(100);
+    assert_eq!((rig.provider.appends, rig.answered()), (32, 32));
+}
+
+#[test]
 fn a_silent_connection_is_asked_and_then_given_up() {
     let mut rig = Rig::new(Provider::new(2, 1), Transports::WebSocket);
     rig.settle(4);

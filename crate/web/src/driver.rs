@@ -9,13 +9,15 @@ use std::rc::Rc;
 use futures_channel::mpsc::{unbounded, UnboundedReceiver, UnboundedSender};
 use futures_util::future::{select, AbortHandle, Abortable, Either};
 use futures_util::StreamExt;
-use remuda_client::{ChainAnswer, CommandId, Engine, EngineConfig, Event, Failure, Output, SubscriptionSpec};
+use remuda_client::{ChainAnswer, CommandId, Engine, EngineConfig, Event, Failure, Output, SubscriptionSpec, TailKey};
+use remuda_position::outbox::OutboxEntry;
 use remuda_position::{commit, Committed, Fence, PositionKey, Store, StoreError, StoredPosition};
 use remuda_session::{ApiMisuse, PostId, Slot, SocketId, Transport, TransportError, Transports};
 use remuda_wire::chain::EndpointTransport;
 use remuda_wire::context::FinalizedView;
 use remuda_wire::grant::StreamGrant;
 use remuda_wire::request::RequestBody;
+use remuda_wire::scope::LaneScope;
 use remuda_wire::{Bytes32, Remedy, Signature};
 use wasm_bindgen_futures::spawn_local;
 
@@ -27,6 +29,9 @@ use crate::web_socket::{Socket, SocketEvent};
 
 /// A poll: 16 MiB (`RESOLUTIONS.md` §9), and longer than the engine's own deadline, so that the engine decides.
 const POST_LIMITS: ExchangeLimits = ExchangeLimits { max_body_bytes: 16 * 1024 * 1024, timeout_ms: 120_000 };
+
+/// What is read of an outbox at a time.
+const OUTBOX_PAGE_BYTES: usize = 1024 * 1024;
 
 /// Where a driver finds its peers.
 #[derive(Clone, Debug)]
@@ -74,8 +79,20 @@ pub enum Command {
     Subscribe(SubscriptionSpec),
     /// Unsubscribe.
     Unsubscribe(PositionKey),
-    /// Ask for one thing; an append is sealed where the stream is encrypted.
+    /// Begin a tail.
+    Tail(LaneScope),
+    /// End a tail.
+    EndTail(TailKey),
+    /// Begin a recording of a subscription, of at most so many bytes.
+    StartRecording(PositionKey, usize),
+    /// End the recording.
+    StopRecording,
+    /// Ask for one thing, a record to append excepted.
     Request(CommandId, Box<RequestBody>),
+    /// The outbox of the database has more.
+    Enqueued,
+    /// A failed append was seen, and may be forgotten.
+    Dismiss(u64),
     /// The browser says that the network is back: try now.
     Online,
     /// Close for good.
@@ -91,6 +108,8 @@ enum Input {
     Chain { view: Option<FinalizedView>, answer: ChainAnswer },
     Loaded { key: PositionKey, answer: Result<Option<StoredPosition>, StoreError> },
     Committed(Result<Committed, StoreError>),
+    Outbox(Result<Vec<OutboxEntry>, StoreError>),
+    Settled(Result<(), StoreError>),
     Command(Command),
 }
 
@@ -224,11 +243,23 @@ impl<S: Store + 'static, H: Holder + 'static> Driver<S, H> {
             Input::Loaded { key, answer: Err(error) } => engine.handle_load_failed(key, &error, now),
             Input::Committed(Ok(committed)) => engine.handle_committed(committed, now),
             Input::Committed(Err(error)) => engine.handle_store_error(&error, now),
+            Input::Outbox(Ok(entries)) => engine.handle_outbox(entries, now),
+            Input::Outbox(Err(error)) => engine.handle_outbox_failed(&error, now),
+            Input::Settled(Ok(())) => engine.handle_settled(now),
+            Input::Settled(Err(error)) => engine.handle_settle_failed(&error, now),
             Input::Command(Command::Subscribe(spec)) => {
                 engine.subscribe(spec);
             }
             Input::Command(Command::Unsubscribe(key)) => engine.unsubscribe(key, now),
+            Input::Command(Command::Tail(scope)) => {
+                engine.tail(scope, now);
+            }
+            Input::Command(Command::EndTail(key)) => engine.end_tail(key, now),
+            Input::Command(Command::StartRecording(key, max_bytes)) => engine.start_recording(key, max_bytes, now),
+            Input::Command(Command::StopRecording) => engine.stop_recording(),
             Input::Command(Command::Request(id, request)) => engine.command(id, *request, now),
+            Input::Command(Command::Enqueued) => engine.handle_enqueued(),
+            Input::Command(Command::Dismiss(number)) => engine.dismiss(number, now),
             Input::Command(Command::Online) => engine.handle_online(now),
             // Taken by the loop.
             Input::Command(Command::Close) => {}
@@ -276,6 +307,14 @@ impl<S: Store + 'static, H: Holder + 'static> Driver<S, H> {
                 Output::Commit(admission) => {
                     let store = Rc::clone(&self.store);
                     self.beside(async move { Input::Committed(commit(&*store, admission).await) });
+                }
+                Output::ReadOutbox { key, after } => {
+                    let store = Rc::clone(&self.store);
+                    self.beside(async move { Input::Outbox(store.outbox_after(key, after, OUTBOX_PAGE_BYTES).await) });
+                }
+                Output::Settle(write) => {
+                    let store = Rc::clone(&self.store);
+                    self.beside(async move { Input::Settled(store.settle(&write).await) });
                 }
                 Output::Event(event) => observe(engine, &event),
             }

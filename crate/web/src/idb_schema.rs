@@ -5,11 +5,14 @@
 //! | `meta` | `"fence"` | the generation of the owner, 8 bytes, big-endian |
 //! | `positions` | position key, 32 bytes | `StoredPosition`, canonical |
 //! | `rows` | position key, 32 bytes, then the first item, 8 bytes, big-endian | `StoredRow`, canonical |
+//! | `outbox` | outbox key, 32 bytes, then the number, 8 bytes, big-endian | `OutboxEntry`, canonical; at 0 `OutboxHead` |
 //!
-//! The schema's version is the database's own: no second copy of it could disagree.
+//! Version 1 had no `outbox`. The schema's version is the database's own: no second copy of it could disagree.
 
 use js_sys::Uint8Array;
+use remuda_position::outbox::OutboxKey;
 use remuda_position::{PositionKey, StoreError};
+use remuda_wire::Bytes32;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::spawn_local;
 use web_sys::{IdbDatabase, IdbFactory, IdbKeyRange, IdbOpenDbRequest};
@@ -19,7 +22,7 @@ use crate::idb_transaction::{fault, request_fault};
 use crate::script;
 
 /// The version that this library writes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The object store of single values.
 pub const META: &str = "meta";
@@ -27,6 +30,9 @@ pub const META: &str = "meta";
 pub const POSITIONS: &str = "positions";
 /// The object store of rows.
 pub const ROWS: &str = "rows";
+
+/// The object store of what is to be appended.
+pub const OUTBOX: &str = "outbox";
 
 /// The key of the fence in [`META`].
 pub fn fence_key() -> JsValue {
@@ -38,11 +44,21 @@ pub fn position_key(key: PositionKey) -> JsValue {
     Uint8Array::from(key.0 .0.as_slice()).into()
 }
 
-/// The key of a row in [`ROWS`]. Keys of bytes are ordered byte by byte, so rows of one position lie in order of items.
+/// The key of a row in [`ROWS`].
 pub fn row_key(key: PositionKey, first_item: u64) -> JsValue {
+    numbered_key(&key.0, first_item)
+}
+
+/// The key of an entry in [`OUTBOX`], or of its head.
+pub fn entry_key(key: OutboxKey, number: u64) -> JsValue {
+    numbered_key(&key.0, number)
+}
+
+/// Keys of bytes are ordered byte by byte, so what has one name lies in order of its numbers.
+fn numbered_key(name: &Bytes32, number: u64) -> JsValue {
     let mut bytes = [0; 40];
-    bytes[..32].copy_from_slice(&key.0 .0);
-    bytes[32..].copy_from_slice(&first_item.to_be_bytes());
+    bytes[..32].copy_from_slice(&name.0);
+    bytes[32..].copy_from_slice(&number.to_be_bytes());
     Uint8Array::from(bytes.as_slice()).into()
 }
 
@@ -121,8 +137,9 @@ async fn end_of(request: &IdbOpenDbRequest) -> Result<JsValue, StoreError> {
     let (succeeded, failed) = (end.clone(), end.clone());
     let (upgraded, result, error) = (request.clone(), request.clone(), request.clone());
     let _listeners = [
-        Listener::new(request, "upgradeneeded", move |_| {
-            let made = upgraded.result().and_then(|database| create(database.unchecked_ref()));
+        Listener::new(request, "upgradeneeded", move |event| {
+            let old = script::member(&event, "oldVersion").as_f64().unwrap_or_default();
+            let made = upgraded.result().and_then(|database| create(database.unchecked_ref(), old));
             if let (Err(_), Some(transaction)) = (made, upgraded.transaction()) {
                 // The request then fails, and no half-made database remains.
                 let _ = transaction.abort();
@@ -142,7 +159,8 @@ async fn end_of(request: &IdbOpenDbRequest) -> Result<JsValue, StoreError> {
     end.await
 }
 
-/// The object stores of version 1.
-fn create(database: &IdbDatabase) -> Result<(), JsValue> {
-    [META, POSITIONS, ROWS].into_iter().try_for_each(|name| database.create_object_store(name).map(drop))
+/// The object stores that a database of version `old` has not; 0 where there was none. What is there stays as it is.
+fn create(database: &IdbDatabase, old: f64) -> Result<(), JsValue> {
+    let since_one = if old < 1.0 { [META, POSITIONS, ROWS].as_slice() } else { &[] };
+    since_one.iter().chain(&[OUTBOX]).try_for_each(|name| database.create_object_store(name).map(drop))
 }

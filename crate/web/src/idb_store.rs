@@ -1,14 +1,19 @@
-//! The store in IndexedDB: positions and rows that survive the tab, written in strict transactions.
+//! The store in IndexedDB: positions, rows and outboxes that survive the tab, written in strict transactions.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
+use remuda_position::outbox::{OutboxChanges, OutboxEntry, OutboxHead, OutboxKey, OutboxWrite, RowChange, HEAD};
 use remuda_position::{Fence, PositionKey, Store, StoreError, StoredPosition, WriteSet};
 use remuda_wire::codec::Canonical;
+use remuda_wire::request::AppendRequest;
+use wasm_bindgen::JsValue;
 use web_sys::IdbDatabase;
 
 use crate::event::Listener;
-use crate::idb_schema::{self, fence_key, position_key, range, row_key, From, META, POSITIONS, ROWS};
+use crate::idb_schema::{
+    self, entry_key, fence_key, position_key, range, row_key, From, META, OUTBOX, POSITIONS, ROWS,
+};
 use crate::idb_transaction::{Mode, ObjectStore, Transaction};
 
 /// How many rows are read in a first step; more in the next where they turn out to be small.
@@ -96,7 +101,10 @@ impl IdbStore {
 
     /// Leaving before `complete` aborts: a refused write has written nothing.
     async fn write(&self, write: &WriteSet) -> Result<(), StoreError> {
-        let transaction = self.begin(&[META, POSITIONS, ROWS], Mode::WriteStrict)?;
+        // Who enqueues waits for no commit that has nothing to say of appends.
+        let stores: &[&str] =
+            if write.outbox.is_some() { &[META, POSITIONS, ROWS, OUTBOX] } else { &[META, POSITIONS, ROWS] };
+        let transaction = self.begin(stores, Mode::WriteStrict)?;
         let (meta, positions) = (transaction.store(META)?, transaction.store(POSITIONS)?);
         let rows = transaction.store(ROWS)?;
         if stored_fence(&meta).await? != write.fence.0 {
@@ -104,6 +112,9 @@ impl IdbStore {
         }
         if stored_position(&positions, write.key).await?.map(|position| position.revision()) != write.expected {
             return Err(StoreError::Conflict);
+        }
+        if let Some(changes) = &write.outbox {
+            change_outbox(&transaction.store(OUTBOX)?, changes).await?;
         }
         // From here to `complete` nothing is awaited: all are asked for, or none is kept.
         for row in &write.rows {
@@ -118,25 +129,37 @@ impl IdbStore {
         let rows = transaction.store(ROWS)?;
         let next = row_key(key, after_item.saturating_add(1));
         let at_or_below = range(&From::At(row_key(key, 0)), &next)?;
-        let mut from = From::At(rows.last_key(&at_or_below).await?.unwrap_or(next));
-        let through = row_key(key, u64::MAX);
-        let mut page = Page { rows: Vec::new(), bytes: 0, max_bytes };
-        loop {
-            let limit = page.next_limit();
-            let entries = rows.entries(&range(&from, &through)?, limit).await?;
-            for value in entries.values() {
-                let value = value?;
-                let length = usize::try_from(value.length()).map_err(|_| StoreError::Corrupt)?;
-                if !page.fits(length) {
-                    return Ok(page.rows);
-                }
-                page.push(value.to_vec());
-            }
-            match entries.last_key() {
-                Some(last) if entries.len() == limit && page.has_room() => from = From::Above(last),
-                _ => return Ok(page.rows),
-            }
+        let from = From::At(rows.last_key(&at_or_below).await?.unwrap_or(next));
+        Page::read(&rows, from, &row_key(key, u64::MAX), max_bytes).await
+    }
+
+    async fn add_to_outbox(&self, key: OutboxKey, request: &AppendRequest) -> Result<u64, StoreError> {
+        let transaction = self.begin(&[OUTBOX], Mode::WriteStrict)?;
+        let outbox = transaction.store(OUTBOX)?;
+        let mut head = stored_head(&outbox, key).await?;
+        let entry = head.enqueue(request)?;
+        outbox.put(&entry_key(key, entry.number), &entry.to_bytes())?;
+        outbox.put(&entry_key(key, HEAD), &head.to_bytes())?;
+        transaction.complete().await?;
+        Ok(entry.number)
+    }
+
+    async fn read_outbox(&self, key: OutboxKey, after: u64, max_bytes: usize) -> Result<Vec<OutboxEntry>, StoreError> {
+        let transaction = self.begin(&[OUTBOX], Mode::Read)?;
+        let outbox = transaction.store(OUTBOX)?;
+        let from = From::Above(entry_key(key, after.max(HEAD)));
+        let rows = Page::read(&outbox, from, &entry_key(key, u64::MAX), max_bytes).await?;
+        rows.iter().map(|row| OutboxEntry::from_bytes(row).map_err(|_| StoreError::Corrupt)).collect()
+    }
+
+    async fn write_outbox(&self, write: &OutboxWrite) -> Result<(), StoreError> {
+        let transaction = self.begin(&[META, OUTBOX], Mode::WriteStrict)?;
+        let (meta, outbox) = (transaction.store(META)?, transaction.store(OUTBOX)?);
+        if stored_fence(&meta).await? != write.fence.0 {
+            return Err(StoreError::Fenced);
         }
+        change_outbox(&outbox, &write.changes).await?;
+        transaction.complete().await
     }
 }
 
@@ -168,6 +191,18 @@ impl Store for IdbStore {
     ) -> Result<Vec<Vec<u8>>, StoreError> {
         self.read_rows(key, after_item, max_bytes).await.map_err(|fault| self.explain(fault))
     }
+
+    async fn enqueue(&self, key: OutboxKey, request: &AppendRequest) -> Result<u64, StoreError> {
+        self.add_to_outbox(key, request).await.map_err(|fault| self.explain(fault))
+    }
+
+    async fn outbox_after(&self, key: OutboxKey, after: u64, max_bytes: usize) -> Result<Vec<OutboxEntry>, StoreError> {
+        self.read_outbox(key, after, max_bytes).await.map_err(|fault| self.explain(fault))
+    }
+
+    async fn settle(&self, write: &OutboxWrite) -> Result<(), StoreError> {
+        self.write_outbox(write).await.map_err(|fault| self.explain(fault))
+    }
 }
 
 /// Zero where nobody has owned the database yet.
@@ -181,6 +216,24 @@ async fn stored_position(positions: &ObjectStore, key: PositionKey) -> Result<Op
     StoredPosition::from_bytes(&bytes).map(Some).map_err(|_| StoreError::Corrupt)
 }
 
+async fn stored_head(outbox: &ObjectStore, key: OutboxKey) -> Result<OutboxHead, StoreError> {
+    OutboxHead::stored(outbox.get(&entry_key(key, HEAD)).await?.as_deref())
+}
+
+/// A change that fails half-way leaves the transaction without `complete`, and nothing of it is kept.
+async fn change_outbox(outbox: &ObjectStore, changes: &OutboxChanges) -> Result<(), StoreError> {
+    let mut head = stored_head(outbox, changes.key).await?;
+    for change in &changes.changes {
+        let key = entry_key(changes.key, change.number());
+        match head.change(outbox.get(&key).await?.as_deref(), change)? {
+            RowChange::Keep => {}
+            RowChange::Put(row) => outbox.put(&key, &row)?,
+            RowChange::Delete => outbox.delete(&key)?,
+        }
+    }
+    outbox.put(&entry_key(changes.key, HEAD), &head.to_bytes())
+}
+
 /// Rows of one answer, bounded by bytes.
 struct Page {
     rows: Vec<Vec<u8>>,
@@ -189,6 +242,32 @@ struct Page {
 }
 
 impl Page {
+    /// The values from `from` through `through`, as many as fit.
+    async fn read(
+        store: &ObjectStore,
+        mut from: From,
+        through: &JsValue,
+        max_bytes: usize,
+    ) -> Result<Vec<Vec<u8>>, StoreError> {
+        let mut page = Self { rows: Vec::new(), bytes: 0, max_bytes };
+        loop {
+            let limit = page.next_limit();
+            let entries = store.entries(&range(&from, through)?, limit).await?;
+            for value in entries.values() {
+                let value = value?;
+                let length = usize::try_from(value.length()).map_err(|_| StoreError::Corrupt)?;
+                if !page.fits(length) {
+                    return Ok(page.rows);
+                }
+                page.push(value.to_vec());
+            }
+            match entries.last_key() {
+                Some(last) if entries.len() == limit && page.has_room() => from = From::Above(last),
+                _ => return Ok(page.rows),
+            }
+        }
+    }
+
     /// One row always fits.
     fn fits(&self, length: usize) -> bool {
         self.rows.is_empty() || self.bytes.saturating_add(length) <= self.max_bytes

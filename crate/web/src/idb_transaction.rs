@@ -127,6 +127,14 @@ impl ObjectStore {
         self.0.put_with_key(&value, key).map(drop).map_err(|thrown| fault(&thrown))
     }
 
+    /// Asks for a deletion. Whether it succeeded is what [`Transaction::complete`] says.
+    ///
+    /// # Errors
+    /// What asking throws.
+    pub fn delete(&self, key: &JsValue) -> Result<(), StoreError> {
+        self.0.delete(key).map(drop).map_err(|thrown| fault(&thrown))
+    }
+
     /// The last key in `range`.
     ///
     /// # Errors

@@ -1,7 +1,9 @@
 //! The two stores of a page: durable by default, in memory only when asked for by name.
 
 use remuda_position::memory::MemoryStore;
+use remuda_position::outbox::{OutboxEntry, OutboxKey, OutboxWrite};
 use remuda_position::{Fence, PositionKey, Store, StoreError, StoredPosition, WriteSet};
+use remuda_wire::request::AppendRequest;
 
 use crate::IdbStore;
 
@@ -55,6 +57,27 @@ impl Store for AnyStore {
         match self {
             Self::Idb(store) => store.rows_after(key, after_item, max_bytes).await,
             Self::Memory(store) => store.rows_after(key, after_item, max_bytes).await,
+        }
+    }
+
+    async fn enqueue(&self, key: OutboxKey, request: &AppendRequest) -> Result<u64, StoreError> {
+        match self {
+            Self::Idb(store) => store.enqueue(key, request).await,
+            Self::Memory(store) => store.enqueue(key, request).await,
+        }
+    }
+
+    async fn outbox_after(&self, key: OutboxKey, after: u64, max_bytes: usize) -> Result<Vec<OutboxEntry>, StoreError> {
+        match self {
+            Self::Idb(store) => store.outbox_after(key, after, max_bytes).await,
+            Self::Memory(store) => store.outbox_after(key, after, max_bytes).await,
+        }
+    }
+
+    async fn settle(&self, write: &OutboxWrite) -> Result<(), StoreError> {
+        match self {
+            Self::Idb(store) => store.settle(write).await,
+            Self::Memory(store) => store.settle(write).await,
         }
     }
 }

@@ -224,7 +224,7 @@ impl<T: Canonical, const MAX: usize> Canonical for List<T, MAX> {
 }
 
 /// A byte string of at most `MAX` bytes: `u32` length, then the bytes.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct Bytes<const MAX: usize>(Vec<u8>);
 
 impl<const MAX: usize> Bytes<MAX> {
@@ -273,7 +273,7 @@ impl<const MAX: usize> Canonical for Bytes<MAX> {
 }
 
 /// A UTF-8 string of at most `MAX` bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Text<const MAX: usize>(String);
 
 impl<const MAX: usize> Text<MAX> {

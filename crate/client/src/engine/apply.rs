@@ -12,9 +12,10 @@ use remuda_wire::verdict::Refusal;
 use remuda_wire::{Bytes32, Remedy};
 
 use super::{Engine, Output};
-use crate::command::{CommandOutcome, PendingCommand};
+use crate::command::{Asker, CommandOutcome, PendingRequest};
 use crate::event::{BatchSummary, Connection, Event, SegmentSummary, TransitionSummary};
 use crate::failure::Failure;
+use crate::outbox::Writer;
 use crate::subscription::{Load, Place, SubscriptionState};
 use crate::verifier::Verifier;
 use crate::work::{Told, Waiting, Work};
@@ -51,11 +52,15 @@ impl Engine {
                 self.waiting = Waiting::Key { view, retry_at_ms: None };
                 return;
             }
+            // What it shows of our own appends is written with it, after what is being written of them.
+            if self.outbox.is_settling() && work.is_evidence() {
+                return;
+            }
             match (self.work.pop_front(), route) {
-                (Some(Work::Answer(command, result)), _) => self.judge_answer(command, result),
+                (Some(Work::Answer(request, result)), _) => self.judge_answer(request, result, now_ms),
                 (Some(work), Some((_, key))) => {
                     self.record_work(&key, &work);
-                    if let Err(failure) = self.apply(key, work) {
+                    if let Err(failure) = self.apply(key, work, now_ms) {
                         self.subscription_failed(key, failure, now_ms);
                     }
                 }
@@ -67,7 +72,7 @@ impl Engine {
         }
     }
 
-    fn apply(&mut self, key: PositionKey, work: Work) -> Result<(), Failure> {
+    fn apply(&mut self, key: PositionKey, work: Work, now_ms: u64) -> Result<(), Failure> {
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
         let Some(verifier) = &mut subscription.verifier else { return Ok(()) };
         match (work, verifier) {
@@ -96,6 +101,7 @@ impl Engine {
                     committed_at_ms: receipt.committed_at_ms,
                     assurance: batch.assurance(),
                 };
+                self.recognise_appends(key, &batch, now_ms);
                 self.admit(key, batch, Told::Batch(summary))?;
                 self.adopt_reached(key);
                 Ok(())
@@ -110,18 +116,17 @@ impl Engine {
             }
             (Work::Ended(_, failure), _) => Err(failure),
             // Of no subscription.
-            (Work::Answer(command, result), _) => {
-                self.judge_answer(command, result);
+            (Work::Answer(request, result), _) => {
+                self.judge_answer(request, result, now_ms);
                 Ok(())
             }
             (Work::Adopt(_, transition), Verifier::Fast(verifier)) => {
                 let adopted = verifier.handle_transition(Rc::unwrap_or_clone(transition), &self.keys)?;
                 let transition = adopted.transition();
-                let summary = TransitionSummary {
-                    kind: transition.kind,
-                    from_epoch: transition.previous_lineage.map(|lineage| lineage.broker_epoch),
-                    to_epoch: transition.replacement_broker_epoch,
-                };
+                let (kind, to_epoch) = (transition.kind, transition.replacement_broker_epoch);
+                let from_epoch = transition.previous_lineage.map(|lineage| lineage.broker_epoch);
+                let returned = from_epoch.map_or(0, |epoch| self.return_void_appends(key, epoch));
+                let summary = TransitionSummary { kind, from_epoch, to_epoch, returned };
                 self.admit(key, adopted, Told::Transition(summary))?;
                 self.adopt_reached(key);
                 Ok(())
@@ -130,16 +135,19 @@ impl Engine {
     }
 
     /// A result that does not answer its request says nothing of it: it was sent, and its fate is unknown.
-    fn judge_answer(&mut self, command: PendingCommand, result: ResponseBody) {
+    fn judge_answer(&mut self, request: PendingRequest, result: ResponseBody, now_ms: u64) {
         let verifier = ResponseVerifier { context: &self.config.context, keys: &self.keys };
-        let outcome = match verifier.verify_result(&command.request, result) {
-            Ok(answered) => CommandOutcome::Accepted(answered),
-            Err(refusal) => {
-                self.fail(None, refusal.into());
-                CommandOutcome::Unknown
+        let judged = verifier.verify_result(&request.request, result);
+        if let Err(refusal) = &judged {
+            self.fail(None, (*refusal).into());
+        }
+        match request.asker {
+            Asker::Command(id) => {
+                let outcome = judged.map_or(CommandOutcome::Unknown, CommandOutcome::Accepted);
+                self.tell(Event::Settled { id, outcome });
             }
-        };
-        self.tell(Event::Settled { id: command.id, outcome });
+            Asker::Outbox(number) => self.append_answered(number, judged, now_ms),
+        }
     }
 
     /// What was held until now is next.
@@ -174,6 +182,10 @@ impl Engine {
     fn admit(&mut self, key: PositionKey, evidence: impl Evidence, told: Told) -> Result<(), Refusal> {
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
         if let Some(admission) = subscription.boundary.plan(evidence, self.config.fence, &self.config.budget)? {
+            let admission = match self.outbox.take_changes(Writer::Commit) {
+                Some(changes) => admission.with_outbox(changes),
+                None => admission,
+            };
             self.outputs.push_back(Output::Commit(admission));
             self.waiting = Waiting::Commit { key, told };
         }
@@ -183,6 +195,7 @@ impl Engine {
     /// The commit that was asked for is durable: the position has moved, with its rows.
     pub fn handle_committed(&mut self, committed: Committed, now_ms: u64) {
         let Waiting::Commit { key, told } = core::mem::replace(&mut self.waiting, Waiting::Nothing) else { return };
+        self.outbox_written(Writer::Commit);
         if let Some(subscription) = self.subscriptions.get_mut(&key) {
             subscription.boundary = committed.into_boundary();
             subscription.failure = None;
@@ -216,17 +229,21 @@ impl Engine {
     /// The commit that was asked for failed: nothing of it was kept, so its subscription starts again at what is durable.
     pub fn handle_store_error(&mut self, error: &StoreError, now_ms: u64) {
         let Waiting::Commit { key, .. } = core::mem::replace(&mut self.waiting, Waiting::Nothing) else { return };
+        self.outbox.not_written(Writer::Commit, |_| 0, now_ms);
         match error {
             StoreError::Conflict => self.reload(key, now_ms),
-            StoreError::Fenced => {
-                self.fenced = true;
-                self.fail(Some(key), Failure::from(error));
-                self.halt(now_ms);
-            }
+            StoreError::Fenced => self.fence_off(Some(key), now_ms),
             _ => self.subscription_failed(key, Failure::from(error), now_ms),
         }
         self.open_due(now_ms);
         self.handle_channel(now_ms);
+    }
+
+    /// Another owner writes now: nothing can be kept any more.
+    pub(super) fn fence_off(&mut self, key: Option<PositionKey>, now_ms: u64) {
+        self.fenced = true;
+        self.fail(key, Failure::from(&StoreError::Fenced));
+        self.halt(now_ms);
     }
 
     /// The position moved without us: it is read again, and a failure only when it keeps moving.
@@ -245,7 +262,7 @@ impl Engine {
     /// Closes for good: nothing more is sent, and nothing that still comes counts.
     pub(super) fn halt(&mut self, now_ms: u64) {
         self.chain_retry_at_ms = None;
-        self.abandon_renewal();
+        self.abandon_renewal(now_ms);
         self.channel.close(now_ms);
         self.handle_channel(now_ms);
         self.set_connection(Connection::Closed);

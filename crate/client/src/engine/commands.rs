@@ -8,7 +8,7 @@ use remuda_wire::chain::Purpose;
 use remuda_wire::request::{CloseSubscriptionRequest, RequestBody};
 
 use super::{Engine, Output};
-use crate::command::{CommandId, CommandOutcome, PendingCommand};
+use crate::command::{Asker, CommandId, CommandOutcome, PendingRequest};
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::subscription::{Load, Subscription, SubscriptionSpec, SubscriptionState};
@@ -68,6 +68,7 @@ impl Engine {
         if let Waiting::Key { retry_at_ms: Some(retry_at_ms), .. } = &mut self.waiting {
             *retry_at_ms = now_ms;
         }
+        self.outbox.resume();
         self.channel.handle_online(now_ms);
         self.handle_time(now_ms);
     }
@@ -79,22 +80,44 @@ impl Engine {
         self.tell(Event::StatusChanged);
     }
 
-    /// Asks for one thing, an append sealed already where the stream is encrypted; settled by exactly one
-    /// [`Event::Settled`]. Subscriptions are not asked for in this way.
+    /// Asks for one thing; settled by exactly one [`Event::Settled`]. Subscriptions are not asked for in this way, and
+    /// records are not appended: they go through the outbox.
     pub fn command(&mut self, id: CommandId, request: RequestBody, now_ms: u64) {
-        self.send_command(PendingCommand { id, request, sent_again: false }, now_ms);
+        let asker = Asker::Command(id);
+        if matches!(request, RequestBody::Append(_)) {
+            self.settle_refused(asker, Failure::append_past_outbox(), now_ms);
+            return;
+        }
+        self.send_request(PendingRequest { asker, request, sent_again: false }, now_ms);
         self.handle_channel(now_ms);
     }
 
-    pub(super) fn send_command(&mut self, command: PendingCommand, now_ms: u64) {
-        let Err(command) = self.keep_for_grant(command) else { return };
-        match self.channel.submit(command.request.clone(), now_ms) {
+    pub(super) fn send_request(&mut self, request: PendingRequest, now_ms: u64) {
+        let Err(request) = self.keep_for_grant(request) else { return };
+        match self.channel.submit(request.request.clone(), now_ms) {
             Ok(handle) => {
-                self.commands.insert(handle, command);
+                if let Asker::Outbox(number) = request.asker {
+                    self.outbox.submitted(number);
+                }
+                self.requests.insert(handle, request);
             }
-            Err(misuse) => {
-                self.tell(Event::Settled { id: command.id, outcome: CommandOutcome::Refused(misuse.into()) })
-            }
+            Err(misuse) => self.settle_refused(request.asker, misuse.into(), now_ms),
+        }
+    }
+
+    /// A request had no effect.
+    pub(super) fn settle_refused(&mut self, asker: Asker, failure: Failure, now_ms: u64) {
+        match asker {
+            Asker::Command(id) => self.tell(Event::Settled { id, outcome: CommandOutcome::Refused(failure) }),
+            Asker::Outbox(number) => self.append_not_taken(number, now_ms),
+        }
+    }
+
+    /// A request was sent, and what came of it is not known.
+    pub(super) fn settle_unknown(&mut self, asker: Asker, now_ms: u64) {
+        match asker {
+            Asker::Command(id) => self.tell(Event::Settled { id, outcome: CommandOutcome::Unknown }),
+            Asker::Outbox(number) => self.append_unanswered(number, now_ms),
         }
     }
 

@@ -15,8 +15,8 @@ use remuda_wire::grant::StreamGrant;
 use remuda_wire::{bound, Signed};
 
 use super::{Engine, Output};
-use crate::command::{CommandOutcome, PendingCommand};
-use crate::event::{Connection, Event};
+use crate::command::{Asker, PendingRequest};
+use crate::event::Connection;
 use crate::failure::Failure;
 
 /// A grant is replaced this long before its end, or halfway through a shorter life: clocks differ by so much at most (§18).
@@ -40,7 +40,7 @@ pub(super) struct GrantRenewal {
     attempts: u32,
     last_attempt_ms: u64,
     /// Commands that the grant was refused for. They had no effect.
-    refused: Vec<PendingCommand>,
+    refused: Vec<PendingRequest>,
 }
 
 impl GrantRenewal {
@@ -88,13 +88,14 @@ impl Engine {
         }
     }
 
-    /// Sends a command again once there is a new grant. Gives it back when there will be none, or when it had its turn.
-    pub(super) fn keep_for_grant(&mut self, command: PendingCommand) -> Result<(), PendingCommand> {
-        if self.renewal.needed {
-            self.renewal.refused.push(command);
+    /// Has a command sent again once there is a new grant. Gives it back when none is awaited; appends wait in the outbox.
+    #[allow(clippy::result_large_err, reason = "what is given back is what was given")]
+    pub(super) fn keep_for_grant(&mut self, request: PendingRequest) -> Result<(), PendingRequest> {
+        if self.renewal.needed && matches!(request.asker, Asker::Command(_)) {
+            self.renewal.refused.push(request);
             Ok(())
         } else {
-            Err(command)
+            Err(request)
         }
     }
 
@@ -164,17 +165,16 @@ impl Engine {
 
     /// The conversation goes on: what the grant was refused for is asked once more.
     pub(super) fn resend_refused(&mut self, now_ms: u64) {
-        for command in core::mem::take(&mut self.renewal.refused) {
-            self.send_command(PendingCommand { sent_again: true, ..command }, now_ms);
+        for request in core::mem::take(&mut self.renewal.refused) {
+            self.send_request(PendingRequest { sent_again: true, ..request }, now_ms);
         }
     }
 
     /// There will be no other grant.
-    pub(super) fn abandon_renewal(&mut self) {
+    pub(super) fn abandon_renewal(&mut self, now_ms: u64) {
         let renewal = core::mem::take(&mut self.renewal);
-        for command in renewal.refused {
-            let outcome = CommandOutcome::Refused(Failure::grant_not_renewed());
-            self.tell(Event::Settled { id: command.id, outcome });
+        for request in renewal.refused {
+            self.settle_refused(request.asker, Failure::grant_not_renewed(), now_ms);
         }
     }
 }

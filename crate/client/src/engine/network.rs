@@ -13,7 +13,7 @@ use remuda_wire::verdict::{Refusal, VerifyError};
 use remuda_wire::{Bytes32, Canonical, Signature};
 
 use super::{Engine, Output};
-use crate::command::{CommandOutcome, PendingCommand};
+use crate::command::{Asker, PendingRequest};
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
 use crate::outcome::ChainReadError;
@@ -180,6 +180,7 @@ impl Engine {
 
     /// Time has passed. Give what has arrived first.
     pub fn handle_time(&mut self, now_ms: u64) {
+        self.read_outbox_again(now_ms);
         if self.chain_retry_at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
             self.chain_retry_at_ms = None;
             self.set_connection(Connection::Connecting);
@@ -205,16 +206,19 @@ impl Engine {
                 ChannelOutput::PollRefused { error, .. } => self.fail(None, Failure::from(&error)),
             }
         }
-        self.settle_unsent(&Failure::from(&TransportError::Offline));
+        self.settle_unsent(&Failure::from(&TransportError::Offline), now_ms);
         self.apply_work(now_ms);
         self.pace(now_ms);
+        if self.send_outbox(now_ms) {
+            self.handle_channel(now_ms);
+        }
     }
 
-    /// Commands that were never sent had no effect: they are kept for another grant, or refused with why.
-    fn settle_unsent(&mut self, why: &Failure) {
-        for command in core::mem::take(&mut self.unsent) {
-            if let Err(command) = self.keep_for_grant(command) {
-                self.tell(Event::Settled { id: command.id, outcome: CommandOutcome::Refused(why.clone()) });
+    /// Requests that were never sent had no effect: they are kept for another grant, or refused with why.
+    fn settle_unsent(&mut self, why: &Failure, now_ms: u64) {
+        for request in core::mem::take(&mut self.unsent) {
+            if let Err(request) = self.keep_for_grant(request) {
+                self.settle_refused(request.asker, why.clone(), now_ms);
             }
         }
     }
@@ -241,6 +245,7 @@ impl Engine {
             SessionOutput::Opened { .. } => {
                 self.in_session = true;
                 self.sessions = self.sessions.saturating_add(1);
+                self.outbox.session_opened(now_ms);
                 self.set_connection(Connection::Open { transport: slot.transport() });
                 self.open_due(now_ms);
             }
@@ -255,13 +260,13 @@ impl Engine {
             }
             SessionOutput::PollTimeout { handle } | SessionOutput::Unanswered { handle } => {
                 self.opening.remove(&handle);
-                if let Some(command) = self.commands.remove(&handle) {
-                    self.tell(Event::Settled { id: command.id, outcome: CommandOutcome::Unknown });
+                if let Some(request) = self.requests.remove(&handle) {
+                    self.settle_unknown(request.asker, now_ms);
                 }
             }
             SessionOutput::Unsent { handle } => {
                 self.opening.remove(&handle);
-                self.unsent.extend(self.commands.remove(&handle));
+                self.unsent.extend(self.requests.remove(&handle));
             }
             SessionOutput::Closed { cause, retry_at_ms } => self.handle_closed(slot, &cause, retry_at_ms, now_ms),
         }
@@ -271,28 +276,25 @@ impl Engine {
         if self.answer_tail(handle, result.as_ref().err(), now_ms) {
             return;
         }
-        if let Some(command) = self.commands.remove(&handle) {
-            let outcome = match result {
-                Ok(body) => {
+        if let Some(request) = self.requests.remove(&handle) {
+            match (result, request.asker) {
+                (Ok(body), _) => {
                     self.record_answer(&body);
-                    self.work.push_back(Work::Answer(command, body));
-                    return;
+                    self.work.push_back(Work::Answer(request, body));
                 }
+                (Err(error), Asker::Outbox(number)) => self.append_refused(number, &error, now_ms),
                 // The session is gone, not the right to ask: it had no effect, and the next session takes it.
-                Err(error) if error.kind() == ErrorKind::InvalidProofOfPossession && !command.sent_again => {
-                    self.send_command(PendingCommand { sent_again: true, ..command }, now_ms);
-                    return;
+                (Err(error), _) if error.kind() == ErrorKind::InvalidProofOfPossession && !request.sent_again => {
+                    self.send_request(PendingRequest { sent_again: true, ..request }, now_ms);
                 }
                 // Nor the right to ask for ever: it had no effect, and another grant may allow it.
-                Err(error) if !command.sent_again && self.refused_grant(&error, now_ms) => {
-                    self.unsent.push(command);
-                    return;
+                (Err(error), _) if !request.sent_again && self.refused_grant(&error, now_ms) => {
+                    self.unsent.push(request);
                 }
                 // The peer has seen this very counter: a copy of ours was faster, and its answer is lost.
-                Err(error) if error.kind() == ErrorKind::RequestReplay => CommandOutcome::Unknown,
-                Err(error) => CommandOutcome::Refused(Failure::from(&error)),
-            };
-            self.tell(Event::Settled { id: command.id, outcome });
+                (Err(error), asker) if error.kind() == ErrorKind::RequestReplay => self.settle_unknown(asker, now_ms),
+                (Err(error), asker) => self.settle_refused(asker, Failure::from(&error), now_ms),
+            }
         } else if let Some((key, subscription_id)) = self.opening.remove(&handle) {
             // One that has left meanwhile, or is being opened anew under another id, is not concerned.
             if self.routes.get(&subscription_id) != Some(&key) {
@@ -304,6 +306,7 @@ impl Engine {
                 Ok(_) => {
                     if let Some(subscription) = self.subscriptions.get_mut(&key) {
                         subscription.state = SubscriptionState::Live;
+                        subscription.live_since_ms = now_ms;
                         self.tell(Event::StatusChanged);
                     }
                 }
@@ -335,8 +338,9 @@ impl Engine {
     /// A session ended: what waits of it is dropped, every subscription starts again at its boundary.
     fn handle_closed(&mut self, slot: Slot, cause: &CloseCause, retry_at_ms: Option<u64>, now_ms: u64) {
         self.closed_for_grant(cause, now_ms);
+        self.withdraw_appends();
         if slot == Slot::Command {
-            self.settle_unsent(&Failure::from(cause));
+            self.settle_unsent(&Failure::from(cause), now_ms);
             if !self.renewal.is_needed() && !matches!(cause, CloseCause::Requested | CloseCause::Expired) {
                 self.fail(None, Failure::from(cause));
             }

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use remuda_position::PositionKey;
 use remuda_session::{ApiMisuse, ProviderError, RequestHandle};
 use remuda_verify::fast::{FastState, FastSubscription, FastSubscriptionConfig, Verification};
+use remuda_wire::context::SigningContext;
 use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::request::{
     CloseSubscriptionRequest, FastSource, OpenSubscriptionRequest, RequestBody, SubscriptionSource, VerificationMode,
@@ -25,6 +26,13 @@ use crate::subscription::SubscriptionState;
 /// The name of a tail: one per scope. It names no stored position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TailKey(pub Bytes32);
+
+impl TailKey {
+    /// Of a scope of a stream.
+    pub fn derive(context: &SigningContext, stream_id: &Bytes32, scope: &LaneScope) -> Self {
+        Self(PositionKey::derive(context, stream_id, VerificationMode::None, scope).0)
+    }
+}
 
 /// One tail.
 #[derive(Debug)]
@@ -52,7 +60,7 @@ impl Tail {
 impl Engine {
     /// Begins a tail of these lanes. The same twice is once; a failed one starts again.
     pub fn tail(&mut self, scope: LaneScope, now_ms: u64) -> TailKey {
-        let key = tail_key(self, &scope);
+        let key = TailKey::derive(&self.config.context, &self.config.stream_id, &scope);
         let failed = self.tails.get(&key).is_some_and(|tail| tail.state == SubscriptionState::Failed);
         if failed || !self.tails.contains_key(&key) {
             let state = SubscriptionState::Due { attempt: 0, at_ms: now_ms };
@@ -195,9 +203,4 @@ impl Engine {
             self.tell(Event::TailFailed { key, failure });
         }
     }
-}
-
-fn tail_key(engine: &Engine, scope: &LaneScope) -> TailKey {
-    let (context, stream_id) = (&engine.config.context, &engine.config.stream_id);
-    TailKey(PositionKey::derive(context, stream_id, VerificationMode::None, scope).0)
 }

@@ -1,6 +1,9 @@
 //! What must be true at the end, read from the database and the provider's store.
 
+use std::collections::BTreeMap;
+
 use remuda_client::Event;
+use remuda_position::outbox::OutboxState;
 use remuda_position::{
     Boundary, PositionKey, Store, StoredItem, StoredItemBody, StoredPosition, StoredRow, StreamPoint,
 };
@@ -11,10 +14,9 @@ use remuda_wire::Canonical;
 use crate::world::{now, World};
 
 impl World {
-    /// Whether every append of `client` is settled and every subscription has everything that is durable.
+    /// Whether every append has its outcome and every subscription of `client` has everything that is durable.
     pub fn caught_up(&self, client: usize) -> bool {
-        let tab = &self.clients[client];
-        if tab.submitted.iter().any(|number| !tab.settled.contains_key(number)) {
+        if self.appended.keys().any(|entry| !self.has_ended(*entry)) {
             return false;
         }
         let head = self.provider.head();
@@ -91,12 +93,27 @@ impl World {
         }
     }
 
-    /// Every append of a tab that lives was settled once; of one that died at most once.
-    pub fn check_appends(&self, client: usize) {
-        let tab = &self.clients[client];
-        assert!(tab.settled.values().all(|outcomes| outcomes.len() == 1), "settled once: {:?}", tab.settled);
-        for number in &tab.submitted {
-            assert!(tab.settled.contains_key(number), "append {number} was never settled");
+    /// Nothing that was appended is lost, nothing is repeated, and every lane has it in the order in which it was enqueued:
+    /// each entry that did not fail is one durable record. Gives the codes of those that failed.
+    pub fn check_appends(&self) -> Vec<String> {
+        let mut codes = Vec::new();
+        let mut places = BTreeMap::<_, Vec<_>>::new();
+        for (place, message) in self.provider.messages().into_iter().enumerate() {
+            places.entry(message).or_default().push(place);
         }
+        let mut lanes = BTreeMap::new();
+        for (entry, appended) in &self.appended {
+            match self.state(*entry) {
+                Some(OutboxState::Failed(failure)) => codes.push(failure.code.to_string()),
+                Some(OutboxState::Durable(_)) | None => {
+                    let places = places.get(&appended.client_message_id).map_or(&[][..], Vec::as_slice);
+                    let [place] = places else { panic!("entry {entry} is {} records", places.len()) };
+                    let before = lanes.insert(appended.lane_id, *place);
+                    assert!(before.is_none_or(|before| before < *place), "entry {entry} is in its place");
+                }
+                open => panic!("entry {entry} is {open:?}"),
+            }
+        }
+        codes
     }
 }

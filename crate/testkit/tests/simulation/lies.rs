@@ -1,8 +1,9 @@
 //! Every lie is caught with its code; what was honest before it is kept; F does not move by it.
 
 use clap::ValueEnum;
-use remuda_client::{CommandOutcome, Connection, Event, SubscriptionSpec, SubscriptionState};
+use remuda_client::{Connection, Event, SubscriptionSpec, SubscriptionState};
 use remuda_dev_provider::lie::{Lie, Part};
+use remuda_position::outbox::OutboxState;
 use remuda_position::Boundary;
 use remuda_session::{Transport, Transports};
 use remuda_wire::frame::{ServerFrameBatch, ServerMessage};
@@ -109,15 +110,16 @@ fn an_append_result_that_lies_is_not_accepted() {
             world.run_for(500).await;
             world.bend = Some(bend);
             let lane = world.provider.lanes()[0];
-            let number = world.append(client, lane);
-            world.run_for(2_000).await;
-            assert_eq!(world.clients[client].settled[&number], [CommandOutcome::Unknown]);
-            assert_eq!(world.failures(client), [code]);
+            let entry = world.append(client, lane);
+            assert!(world.run_until(60_000, |world| world.has_ended(entry)).await, "it is not asked for ever");
+            let Some(OutboxState::Failed(failure)) = world.state(entry) else { panic!("given up") };
+            assert_eq!(&*failure.code, code);
+            assert_eq!(world.failures(client), [code; 4]);
             // It is one result, not the session.
             world.bend = None;
-            let number = world.append(client, lane);
-            world.run_for(2_000).await;
-            assert!(matches!(world.clients[client].settled[&number][..], [CommandOutcome::Accepted(_)]));
+            let entry = world.append(client, lane);
+            world.run_for(20_000).await;
+            assert!(matches!(world.state(entry), Some(OutboxState::Provisional(_))), "provisional, and no more");
         });
     }
 }
@@ -145,10 +147,10 @@ fn a_session_that_breaks_the_protocol_is_closed_visibly_and_can_be_started_again
         assert_eq!(world.failures(client), ["protocol/request-id-mismatch"]);
         assert_eq!(world.position(key), before, "nothing of such a body is applied");
         let posts = world.clients[client].posts;
-        let number = world.append(client, world.provider.lanes()[0]);
+        let entry = world.append(client, world.provider.lanes()[0]);
         world.run_for(120_000).await;
         assert_eq!(world.clients[client].posts, posts, "a closed engine is silent");
-        assert!(matches!(world.clients[client].settled[&number][..], [CommandOutcome::Refused(_)]));
+        assert_eq!(world.state(entry), Some(OutboxState::Queued), "what is appended waits");
         world.bend = None;
         world.with_engine(client, |engine, _| engine.handle_start([3; 32]));
         assert!(world.run_until(10_000, |world| world.caught_up(client)).await, "it is back");

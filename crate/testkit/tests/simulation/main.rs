@@ -6,6 +6,7 @@ mod grants;
 mod honest;
 mod lies;
 mod lifecycle;
+mod outbox;
 mod provider;
 mod random;
 mod recordings;

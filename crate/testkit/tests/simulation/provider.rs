@@ -10,6 +10,7 @@ use remuda_dev_provider::chain::Operation;
 use remuda_dev_provider::demo;
 use remuda_dev_provider::exchange::Connection;
 use remuda_dev_provider::http::Site;
+use remuda_dev_provider::refusal::Code;
 use remuda_dev_provider::server::site;
 use remuda_dev_provider::settings::Settings;
 use remuda_dev_provider::store::{Store, StoredRecord};
@@ -123,6 +124,7 @@ impl Provider {
             let mut connection = Connection::new(&site.exchange);
             loop {
                 let frames = tokio::select! {
+                    biased;
                     message = messages.recv() => {
                         let Some(message) = message else { return };
                         let frame = ClientFrame::from_bytes(&message).expect("we send canonical frames");
@@ -242,6 +244,20 @@ impl Provider {
             }
         }
         records
+    }
+
+    /// The message ids of all durable records, of either class, in order.
+    pub fn messages(&self) -> Vec<Bytes32> {
+        let log = &self.site().exchange.log;
+        let standard = (0..).map_while(|sequence| log.record(sequence).expect("a store"));
+        let standard = standard.map(|logged| logged.header.client_message_id);
+        let fast = self.durable(&LaneScope::Any).into_iter().map(|(_, record)| record.header.client_message_id);
+        fast.chain(standard).collect()
+    }
+
+    /// The next requests are refused with this code.
+    pub fn refuse(&self, code: Code, times: usize) {
+        self.site().exchange.faults.refuse(code, times);
     }
 
     fn site(&self) -> &Site {

@@ -85,7 +85,9 @@ async fn carry(
         }
     });
     loop {
+        // In this order: which of two ready ones is taken must not be by chance.
         tokio::select! {
+            biased;
             _ = directions.join_next() => break,
             message = received.recv() => {
                 let Some(message) = message else { break };

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use remuda_client::{CommandOutcome, Connection, Keyring, OpenedPayload, SubscriptionSpec, SubscriptionState};
+use remuda_client::{Connection, Keyring, OpenedPayload, SubscriptionSpec, SubscriptionState};
 use remuda_dev_provider::settings::{Class, Settings};
+use remuda_position::outbox::OutboxState;
 use remuda_position::{Anchor, Boundary, ItemAssurance, PositionKey, StoredItemBody, StoredStandardRecord};
 use remuda_session::Transports;
 use remuda_verify::response::AnsweredResult;
 use remuda_verify::secret::SecretBytes;
-use remuda_wire::preimage::keccak256;
 use remuda_wire::record::RecordKind;
 use remuda_wire::request::{CloseLaneRequest, CreateLaneRequest, ListLanesRequest, RequestBody};
 use remuda_wire::scope::LaneScope;
@@ -46,15 +46,15 @@ fn stored(world: &World, key: PositionKey) -> Vec<StoredStandardRecord> {
     records
 }
 
-/// What was answered to each append that was taken: its sequence and its receipt.
-fn accepted(world: &World, client: usize) -> BTreeMap<u64, (u64, Bytes32)> {
-    let settled = world.clients[client].settled.iter().filter_map(|(number, outcomes)| match &outcomes[..] {
-        [CommandOutcome::Accepted(AnsweredResult::Appended(receipt))] => {
-            Some((*number, (receipt.record_id.sequence(), receipt.digest())))
+/// Each append that is durable: its message, its sequence and its receipt.
+fn accepted(world: &World) -> BTreeMap<Bytes32, (u64, Bytes32)> {
+    let durable = world.appended.iter().filter_map(|(entry, appended)| match world.state(*entry)? {
+        OutboxState::Durable(durable) => {
+            Some((appended.client_message_id, (durable.record_id.sequence(), durable.evidence)))
         }
         _ => None,
     });
-    settled.collect()
+    durable.collect()
 }
 
 async fn come_to_rest(world: &mut World, client: usize, specs: &[SubscriptionSpec]) {
@@ -67,23 +67,13 @@ async fn come_to_rest(world: &mut World, client: usize, specs: &[SubscriptionSpe
     }
     let is_open = |world: &mut World| matches!(world.clients[client].engine.connection(), Connection::Open { .. });
     assert!(world.run_until(300_000, is_open).await, "{:?}", world.failures(client));
-    let all_settled = |world: &mut World| {
-        let tab = &world.clients[client];
-        tab.submitted.iter().all(|number| tab.settled.contains_key(number))
-    };
+    let all_settled = |world: &mut World| world.appended.keys().all(|entry| world.has_ended(*entry));
     assert!(world.run_until(300_000, all_settled).await, "{:?}", world.failures(client));
     let lane = world.provider.lanes()[0];
     // One more record that everybody who follows this lane must have is the end.
-    let mut last = None;
-    for _ in 0..20 {
-        let number = world.append(client, lane);
-        world.run_until(60_000, |world| world.clients[client].settled.contains_key(&number)).await;
-        last = accepted(world, client).get(&number).copied();
-        if last.is_some() {
-            break;
-        }
-    }
-    let (last, _) = last.unwrap_or_else(|| panic!("not taken: {:?}", world.failures(client)));
+    let entry = world.append(client, lane);
+    assert!(world.run_until(60_000, |world| world.has_ended(entry)).await, "{:?}", world.failures(client));
+    let (last, _) = accepted(world)[&world.appended[&entry].client_message_id];
     let there = |world: &mut World| {
         let subscriptions = world.clients[client].engine.subscriptions();
         subscriptions.values().all(|it| it.boundary().receipt_chain_end().is_some_and(|end| end.last_sequence == last))
@@ -91,16 +81,17 @@ async fn come_to_rest(world: &mut World, client: usize, specs: &[SubscriptionSpe
     assert!(world.run_until(120_000, there).await, "{:?}", world.failures(client));
 }
 
-fn check(world: &World, client: usize, specs: &[SubscriptionSpec]) {
+fn check(world: &World, specs: &[SubscriptionSpec]) {
     let (context, stream_id) = (world.provider.context(), world.provider.stream_id());
     let keyring = keyring(world);
     let all = stored(world, specs[0].key(&context, &stream_id));
     let sequences: Vec<u64> = all.iter().map(|record| record.record_id.sequence).collect();
     assert!((0..).zip(&sequences).all(|(place, sequence)| place == *sequence), "none is missing from the first on");
-    for (number, (sequence, receipt)) in accepted(world, client) {
+    assert_eq!(world.check_appends(), Vec::<String>::new());
+    for (message, (sequence, receipt)) in accepted(world) {
         let record = all.iter().find(|record| record.record_id.sequence == sequence);
         let record = record.unwrap_or_else(|| panic!("{sequence} was taken and is not among {sequences:?}"));
-        assert_eq!((record.receipt, record.header.client_message_id), (receipt, keccak256(&number.to_be_bytes())));
+        assert_eq!((record.receipt, record.header.client_message_id), (receipt, message));
     }
     for record in &all {
         match keyring.open(&record.header, &record.payload) {
@@ -157,7 +148,7 @@ fn schedule(seed: u64, transports: Transports) -> [u32; 3] {
             world.run_for(pause_ms).await;
         }
         come_to_rest(world, client, &specs).await;
-        check(world, client, &specs);
+        check(world, &specs);
         for code in world.failures(client) {
             let blames =
                 code.starts_with("verify/") && code != "verify/key-unresolved" || code.starts_with("protocol/");
@@ -205,10 +196,10 @@ fn a_lane_is_created_seen_listed_and_closed() {
         assert_eq!(kinds[kinds.len() - 2..], [RecordKind::LaneCreated, RecordKind::LaneClosed]);
         assert!(records.iter().any(|record| record.receipt == receipt.digest()), "its event is in the stream");
         // A closed lane takes nothing more.
-        let number = world.append(client, lane.lane_id);
+        let entry = world.append(client, lane.lane_id);
         world.run_for(2_000).await;
-        let [CommandOutcome::Refused(failure)] = &world.clients[client].settled[&number][..] else { panic!("refused") };
-        assert_eq!(failure.code, "provider/lane-closed");
+        let Some(OutboxState::Failed(failure)) = world.state(entry) else { panic!("refused") };
+        assert_eq!((&*failure.code, &*failure.remedy), ("provider/lane-closed", "surface"));
     });
 }
 

@@ -20,13 +20,14 @@ use remuda_client::{
 use remuda_dev_provider::settings::Settings;
 use remuda_dev_provider::time::Clock;
 use remuda_position::memory::MemoryStore;
+use remuda_position::outbox::{OutboxKey, OutboxState, OutboxWrite};
 use remuda_position::{commit, Admission, AdmissionBudget, Committed, PositionKey, Store, StoreError};
 use remuda_session::{CreditTarget, PostId, Slot, SocketId, TransportError, Transports};
 use remuda_verify::response::AnsweredResult;
-use remuda_wire::context::FinalizedView;
+use remuda_wire::context::{FinalizedView, SigningContext};
 use remuda_wire::grant::StreamGrant;
 use remuda_wire::preimage::keccak256;
-use remuda_wire::request::RequestBody;
+use remuda_wire::request::{AppendRequest, RequestBody};
 use remuda_wire::{Bytes, Bytes24, Bytes32, Signature};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 use tokio::time::Instant;
@@ -50,6 +51,9 @@ enum Input {
     Load(PositionKey),
     Apply(Box<Admission>),
     Committed(Box<Result<Committed, StoreError>>),
+    ReadOutbox { key: OutboxKey, after: u64 },
+    Settle(OutboxWrite),
+    Settled(Result<(), StoreError>),
 }
 
 /// An input of one life of one client.
@@ -63,10 +67,8 @@ struct Arrived {
 pub struct Client {
     pub engine: Engine,
     pub events: Vec<(u64, Event)>,
-    /// How each append was settled.
+    /// How each command was settled.
     pub settled: BTreeMap<u64, Vec<CommandOutcome>>,
-    /// What it submitted in this life.
-    pub submitted: Vec<u64>,
     specs: Vec<SubscriptionSpec>,
     life: u64,
     exchanges: HashMap<(Slot, PostId), tokio::task::AbortHandle>,
@@ -78,13 +80,15 @@ pub struct Client {
     idle_wakes: u32,
     /// Outstanding commits, of which an honest engine has one.
     commits: u32,
+    /// Outstanding writes of the outbox, of which it has one beside.
+    settlements: u32,
     /// Frames that it sent.
     pub posts: u64,
     /// Bytes of the bodies that it was given.
     pub received: usize,
 }
 
-/// Where a crash happens: at the nth storage step. Each commit has two: before it is kept, and after.
+/// Where a crash happens: at the nth storage step. Each write has two: before it is kept, and after.
 #[derive(Clone, Copy, Debug)]
 pub struct CrashAt(pub u64);
 
@@ -92,6 +96,14 @@ pub struct CrashAt(pub u64);
 pub struct World {
     pub provider: Provider,
     pub store: MemoryStore,
+    /// The demo lanes, also while no provider runs.
+    pub lanes: Vec<Bytes32>,
+    context: SigningContext,
+    stream_id: Bytes32,
+    grant: Option<StreamGrant>,
+    outbox: OutboxKey,
+    /// Every entry of the outbox that there ever was, as it was enqueued.
+    pub appended: BTreeMap<u64, AppendRequest>,
     pub clients: Vec<Client>,
     pub weather: Weather,
     pub random: Random,
@@ -132,9 +144,16 @@ impl World {
         let began = Instant::now();
         let clock = Clock::Virtual(Arc::new(move || now_since(began)));
         let (sender, arrived) = unbounded_channel();
+        let provider = Provider::start(settings, clock, seed);
         Self {
-            provider: Provider::start(settings, clock, seed),
+            lanes: provider.lanes(),
+            context: provider.context(),
+            stream_id: provider.stream_id(),
+            grant: None,
+            outbox: OutboxKey::derive(&provider.context(), &provider.stream_id()),
+            provider,
             store: MemoryStore::default(),
+            appended: BTreeMap::new(),
             clients: Vec::new(),
             weather: Weather::FAIR,
             random: Random::new(seed),
@@ -168,7 +187,6 @@ impl World {
             engine,
             events: Vec::new(),
             settled: BTreeMap::new(),
-            submitted: Vec::new(),
             specs,
             life: 0,
             exchanges: HashMap::new(),
@@ -178,6 +196,7 @@ impl World {
             last_wake_ms: 0,
             idle_wakes: 0,
             commits: 0,
+            settlements: 0,
             posts: 0,
             received: 0,
         });
@@ -188,11 +207,14 @@ impl World {
 
     fn engine(&mut self) -> Engine {
         let fence = now(self.store.take_fence()).expect("a store in memory");
-        let holder = Bytes32(self.key.verifying_key().to_bytes());
+        if self.provider.is_running() {
+            self.grant = Some(self.provider.grant(&Bytes32(self.key.verifying_key().to_bytes()), self.grant_ttl_ms));
+        }
         let config = EngineConfig {
-            context: self.provider.context(),
-            stream_id: self.provider.stream_id(),
-            grant: self.provider.grant(&holder, self.grant_ttl_ms),
+            context: self.context.clone(),
+            stream_id: self.stream_id,
+            // While nobody gives a new one, the last is remembered.
+            grant: self.grant.clone().expect("a provider ran at first"),
             fence,
             budget: AdmissionBudget::default(),
             credit: self.credit,
@@ -216,18 +238,13 @@ impl World {
 
     /// The process of a tab dies; another begins on the same database.
     pub fn crash(&mut self, client: usize) {
-        if !self.provider.is_running() {
-            return; // There is nobody to ask for a grant.
-        }
         let engine = self.engine();
         let tab = &mut self.clients[client];
         tab.exchanges.drain().for_each(|(_, exchange)| exchange.abort());
         tab.sockets.clear();
         tab.lying.clear();
-        // What dies with its tab is settled for nobody.
-        tab.submitted.clear();
         tab.life += 1;
-        tab.commits = 0;
+        (tab.commits, tab.settlements) = (0, 0);
         tab.engine = engine;
         self.begin(client);
     }
@@ -248,28 +265,52 @@ impl World {
         result
     }
 
-    /// Appends by an engine. Gives the append's number.
+    /// Appends by a tab: the request is sealed, and in the database when this returns. Gives the number of its entry.
     pub fn append(&mut self, client: usize, lane_id: Bytes32) -> u64 {
         let number = self.next_number();
+        let payload = Bytes::new(format!("record {number}").into_bytes()).expect("short");
         let append = Append {
             lane_id,
             client_message_id: keccak256(&number.to_be_bytes()),
             client_created_at_ms: self.now_ms(),
             expires_at_ms: 0,
-            payload: Bytes::new(format!("record {number}").into_bytes()).expect("short"),
+            payload,
         };
-        let request = append.into_request(self.provider.stream_id());
+        self.enqueue(client, append)
+    }
+
+    /// The same with what the application says of it.
+    pub fn enqueue(&mut self, client: usize, append: Append) -> u64 {
         let mut nonce = Bytes24::ZERO;
-        nonce.0[..8].copy_from_slice(&number.to_be_bytes());
+        nonce.0.copy_from_slice(&append.client_message_id.0[..24]);
+        let request = append.into_request(self.stream_id);
         let request = match &self.keyring {
             None => request,
             Some(keyring) => keyring.seal(request, nonce).expect("a key"),
         };
-        self.clients[client].submitted.push(number);
-        self.with_engine(client, |engine, now_ms| {
-            engine.command(CommandId(number), RequestBody::Append(request), now_ms)
-        });
-        number
+        let entry = now(self.store.enqueue(self.outbox_key(), &request)).expect("room");
+        self.appended.insert(entry, request);
+        if self.crash_here() {
+            self.crash(client);
+        } else {
+            self.with_engine(client, |engine, _| engine.handle_enqueued());
+        }
+        entry
+    }
+
+    pub fn outbox_key(&self) -> OutboxKey {
+        self.outbox
+    }
+
+    /// What the database holds of an entry; `None` once it is forgotten.
+    pub fn state(&self, entry: u64) -> Option<OutboxState> {
+        let page = now(self.store.outbox_after(self.outbox_key(), entry - 1, 1)).expect("a store in memory");
+        page.into_iter().find(|found| found.number == entry).map(|found| found.state)
+    }
+
+    /// Whether an entry has its outcome.
+    pub fn has_ended(&self, entry: u64) -> bool {
+        self.state(entry).is_none_or(|state| state.is_ended())
     }
 
     /// Asks for one thing in fair weather.
@@ -432,6 +473,24 @@ impl World {
                 self.apply(client, *admission);
                 return;
             }
+            Input::ReadOutbox { .. } if self.random.chance(self.weather.unreadable) => {
+                engine.handle_outbox_failed(&StoreError::Aborted, now_ms);
+            }
+            Input::ReadOutbox { key, after } => {
+                let page = now(self.store.outbox_after(key, after, 4_096)).expect("a store in memory");
+                engine.handle_outbox(page, now_ms);
+            }
+            Input::Settle(write) => {
+                self.settle(client, &write);
+                return;
+            }
+            Input::Settled(result) => {
+                tab.settlements -= 1;
+                match result {
+                    Ok(()) => engine.handle_settled(now_ms),
+                    Err(error) => engine.handle_settle_failed(&error, now_ms),
+                }
+            }
             Input::Committed(result) => {
                 tab.commits -= 1;
                 match *result {
@@ -462,6 +521,27 @@ impl World {
             result = Err(StoreError::Aborted);
         }
         self.later(client, Input::Committed(Box::new(result)));
+    }
+
+    /// The transaction of a write of the outbox.
+    fn settle(&mut self, client: usize, write: &OutboxWrite) {
+        if self.crash_here() {
+            self.crash(client);
+            return;
+        }
+        if self.random.chance(self.weather.abort) {
+            self.later(client, Input::Settled(Err(StoreError::Aborted)));
+            return;
+        }
+        let mut result = now(self.store.settle(write));
+        if self.crash_here() {
+            self.crash(client);
+            return;
+        }
+        if self.random.chance(self.weather.ambiguous) {
+            result = Err(StoreError::Aborted);
+        }
+        self.later(client, Input::Settled(result));
     }
 
     fn crash_here(&mut self) -> bool {
@@ -514,6 +594,13 @@ impl World {
                     assert_eq!(self.clients[client].commits, 1, "one commit at a time");
                     let wait = Duration::from_millis(1 + self.weather.slow_disk_ms);
                     self.later_exactly(client, wait, Input::Apply(Box::new(admission)));
+                }
+                Output::ReadOutbox { key, after } => self.later(client, Input::ReadOutbox { key, after }),
+                Output::Settle(write) => {
+                    self.clients[client].settlements += 1;
+                    assert_eq!(self.clients[client].settlements, 1, "one write of the outbox at a time");
+                    let wait = Duration::from_millis(1 + self.weather.slow_disk_ms);
+                    self.later_exactly(client, wait, Input::Settle(write));
                 }
                 Output::Event(event) => {
                     if let Event::Settled { id, outcome } = &event {

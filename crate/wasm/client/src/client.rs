@@ -1,12 +1,13 @@
 //! `Client`: one stream of one provider, with its database.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use js_sys::{Array, Function};
-use remuda_client::{Append, CommandId, EngineConfig, Event, Failure, Keyring};
+use remuda_client::{Append, CommandId, EngineConfig, Event, Failure, Keyring, TailKey};
 use remuda_position::memory::MemoryStore;
+use remuda_position::outbox::OutboxKey;
 use remuda_position::{AdmissionBudget, Boundary, PositionKey, Store, StoredRow};
 use remuda_session::CreditTarget;
 use remuda_web::chain_nodes::ChainNodes;
@@ -26,8 +27,8 @@ use wasm_bindgen::JsValue;
 use crate::holder::JsHolder;
 use crate::object::Builder;
 use crate::options::{
-    bytes, data_key, digest, flag, function, keyring, member, object, optional_count, optional_function, optional_text,
-    subscription_spec, text, texts,
+    asked_for, bytes, data_key, digest, flag, function, keyring, member, object, optional_count, optional_function,
+    optional_text, text, texts, AskedFor,
 };
 use crate::thrown::{bad_argument, store_error, thrown};
 use crate::to_js;
@@ -50,6 +51,9 @@ struct Inner {
     /// The promises of commands that are not settled.
     pending: RefCell<BTreeMap<CommandId, (Function, Function)>>,
     next_command: Cell<u64>,
+    tails: RefCell<BTreeSet<TailKey>>,
+    /// Who waits for the end of a recording.
+    recordings: RefCell<VecDeque<Function>>,
 }
 
 /// One stream of one provider, with its database. Methods take `&self`, so that calls may overlap.
@@ -96,6 +100,8 @@ impl Client {
             inputs: RefCell::new(Some(inputs)),
             pending: RefCell::default(),
             next_command: Cell::new(0),
+            tails: RefCell::default(),
+            recordings: RefCell::default(),
         })))
     }
 
@@ -129,24 +135,56 @@ impl Client {
         ran.map_err(|error| thrown(&Failure::from(error)))
     }
 
-    /// Subscribes and returns the key of its position. The owner opens it once connected.
+    /// Subscribes and returns the key of its position, or begins a tail and returns its key. The owner opens it once connected.
     ///
     /// # Errors
     /// Throws `misuse/argument`, `admission/verification-mode`, `admission/proof-scope-too-wide`.
     pub fn subscribe(&self, spec: &JsValue) -> Result<String, JsValue> {
-        let spec = subscription_spec(spec)?;
-        let key = spec.key(&self.0.context, &self.0.stream_id);
-        self.0.commands.send(Command::Subscribe(spec));
-        Ok(key.0.to_string())
+        let (context, stream_id) = (&self.0.context, &self.0.stream_id);
+        let (key, command) = match asked_for(spec)? {
+            AskedFor::Subscription(spec) => (spec.key(context, stream_id).0, Command::Subscribe(spec)),
+            AskedFor::Tail(scope) => {
+                let key = TailKey::derive(context, stream_id, &scope);
+                self.0.tails.borrow_mut().insert(key);
+                (key.0, Command::Tail(scope))
+            }
+        };
+        self.0.commands.send(command);
+        Ok(key.to_string())
     }
 
-    /// Ends a subscription. What is durable stays.
+    /// Ends a subscription or a tail. What is durable stays.
     ///
     /// # Errors
     /// Throws `misuse/argument`.
     pub fn unsubscribe(&self, key: &str) -> Result<(), JsValue> {
-        self.0.commands.send(Command::Unsubscribe(PositionKey(digest(key, "key")?)));
+        let key = digest(key, "key")?;
+        let is_tail = self.0.tails.borrow_mut().remove(&TailKey(key));
+        let command = if is_tail { Command::EndTail(TailKey(key)) } else { Command::Unsubscribe(PositionKey(key)) };
+        self.0.commands.send(command);
         Ok(())
+    }
+
+    /// Begins a recording of what a subscription is sent, of at most `max_bytes`; one that is under way is dropped.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`.
+    #[wasm_bindgen(js_name = startRecording)]
+    pub fn start_recording(&self, key: &str, max_bytes: u32) -> Result<(), JsValue> {
+        let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+        self.0.commands.send(Command::StartRecording(PositionKey(digest(key, "key")?), max_bytes));
+        Ok(())
+    }
+
+    /// Ends the recording: `{ file, items, isComplete }`, or null when there is none.
+    ///
+    /// # Errors
+    /// Never: a client that was closed answers no more.
+    #[wasm_bindgen(js_name = stopRecording)]
+    pub async fn stop_recording(&self) -> Result<JsValue, JsValue> {
+        let ended = js_sys::Promise::new(&mut |resolve, _| self.0.recordings.borrow_mut().push_back(resolve));
+        self.0.commands.send(Command::StopRecording);
+        wasm_bindgen_futures::JsFuture::from(ended).await
     }
 
     /// Committed items above `after_item`, ascending; about `max_bytes` of them, at least one where there is one.
@@ -178,11 +216,12 @@ impl Client {
         Ok(stored.map_or(JsValue::NULL, |stored| to_js::boundary(&Boundary::stored(key, stored))))
     }
 
-    /// Appends a record; resolves when the provider took it, provisionally.
+    /// Puts a record into the outbox; resolves with `{ entry, messageId }` when the database holds it, sealed. The owner is to
+    /// be told by [`Client::enqueued`].
     ///
     /// # Errors
-    /// Throws `misuse/argument`; an `encryption/…`; a `provider/…`; `command/outcome-unknown`.
-    pub async fn append(&self, record: JsValue) -> Result<JsValue, JsValue> {
+    /// Throws `misuse/argument`; an `encryption/…`; a `store/…`, `store/outbox-full` among them.
+    pub async fn enqueue(&self, record: JsValue) -> Result<JsValue, JsValue> {
         let append = Append {
             lane_id: digest(&text(&record, "lane")?, "lane")?,
             client_message_id: match optional_text(&record, "messageId")? {
@@ -198,7 +237,32 @@ impl Client {
             },
             payload: Bytes::new(bytes(&record, "payload")?).map_err(|error| bad_argument(&error.to_string()))?,
         };
-        self.0.ask(RequestBody::Append(self.0.seal(append.into_request(self.0.stream_id))?)).await
+        let message_id = append.client_message_id;
+        let request = self.0.seal(append.into_request(self.0.stream_id))?;
+        let entry = self.0.store.enqueue(self.0.outbox_key(), &request).await.map_err(|error| store_error(&error))?;
+        Ok(Builder::new().with("entry", &entry).with("messageId", &message_id).build())
+    }
+
+    /// Tells the owner that the outbox has more.
+    pub fn enqueued(&self) {
+        self.0.commands.send(Command::Enqueued);
+    }
+
+    /// Entries of the outbox above `after`, ascending; about `max_bytes` of them, at least one where there is one.
+    ///
+    /// # Errors
+    /// Throws a `store/…`.
+    pub async fn outbox(&self, after: u64, max_bytes: u32) -> Result<Array, JsValue> {
+        let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+        let entries = self.0.store.outbox_after(self.0.outbox_key(), after, max_bytes).await;
+        let keyring = self.0.keyring.as_ref().map(RefCell::borrow);
+        let entries = entries.map_err(|error| store_error(&error))?;
+        Ok(entries.iter().map(|entry| to_js::outbox_entry(entry, keyring.as_deref())).collect())
+    }
+
+    /// Forgets a failed entry that was seen. By the owner.
+    pub fn dismiss(&self, entry: u64) {
+        self.0.commands.send(Command::Dismiss(entry));
     }
 
     /// Creates a lane. Its id derives from `laneNonce`, random when absent: the same nonce is the same lane.
@@ -265,6 +329,10 @@ impl Client {
 }
 
 impl Inner {
+    fn outbox_key(&self) -> OutboxKey {
+        OutboxKey::derive(&self.context, &self.stream_id)
+    }
+
     /// Seals where the stream is encrypted.
     fn seal(&self, request: AppendRequest) -> Result<AppendRequest, JsValue> {
         let Some(keyring) = &self.keyring else { return Ok(request) };
@@ -305,7 +373,18 @@ impl Inner {
                 let wake = Builder::new().with("type", "committed").with("key", &key.0).with("lastItem", last_item);
                 self.tell(&wake.build());
             }
-            Event::Failure { .. } => {}
+            Event::Painted { key, record } => {
+                let keyring = self.keyring.as_ref().map(RefCell::borrow);
+                self.tell(&to_js::painted(*key, record, keyring.as_deref()));
+            }
+            Event::Recorded(recording) => {
+                if let Some(resolve) = self.recordings.borrow_mut().pop_front() {
+                    let ended = recording.as_ref().map_or(JsValue::NULL, to_js::recording);
+                    // The settling functions of a promise do not throw.
+                    drop(resolve.call1(&JsValue::UNDEFINED, &ended));
+                }
+            }
+            Event::Append(_) | Event::Failure { .. } | Event::TailFailed { .. } => {}
         }
         if let Some(event) = to_js::event(event) {
             self.tell(&event);

@@ -105,19 +105,32 @@ pub fn object<T: Canonical>(bytes: &[u8]) -> Result<T, JsValue> {
     T::from_bytes(bytes).map_err(|error| thrown(&remuda_wire::Refusal::from(error).into()))
 }
 
-/// `{ lanes: string[] | "all", verification: "scoped-proofs" | "full-stream" | "receipts" }`.
-pub fn subscription_spec(spec: &JsValue) -> Result<SubscriptionSpec, JsValue> {
+/// What a page wants to receive.
+pub enum AskedFor {
+    /// Verified, and kept.
+    Subscription(SubscriptionSpec),
+    /// As it comes.
+    Tail(LaneScope),
+}
+
+/// `{ lanes: string[] | "all", verification: "scoped-proofs" | "full-stream" | "receipts" | "none" }`.
+pub fn asked_for(spec: &JsValue) -> Result<AskedFor, JsValue> {
     let lanes = member(spec, "lanes");
-    match (text(spec, "verification")?.as_str(), lanes.as_string().as_deref()) {
-        ("full-stream", Some("all")) => Ok(SubscriptionSpec::FullStream),
-        ("scoped-proofs", None) => SubscriptionSpec::scoped(lane_scope(&lanes)?)
-            .map_err(|refused| thrown(&remuda_wire::Refusal::from(refused).into())),
-        ("receipts", Some("all")) => Ok(SubscriptionSpec::StandardReplay(LaneScope::Any)),
-        ("receipts", None) => Ok(SubscriptionSpec::StandardReplay(lane_scope(&lanes)?)),
-        _ => Err(bad_argument(
-            "`scoped-proofs` takes a list of lanes, `full-stream` takes \"all\", `receipts` takes either",
-        )),
-    }
+    let is_all = lanes.as_string().as_deref() == Some("all");
+    let scope = || if is_all { Ok(LaneScope::Any) } else { lane_scope(&lanes) };
+    Ok(AskedFor::Subscription(match (text(spec, "verification")?.as_str(), is_all) {
+        ("full-stream", true) => SubscriptionSpec::FullStream,
+        ("scoped-proofs", false) => {
+            SubscriptionSpec::scoped(scope()?).map_err(|refused| thrown(&remuda_wire::Refusal::from(refused).into()))?
+        }
+        ("receipts", _) => SubscriptionSpec::StandardReplay(scope()?),
+        ("none", _) => return Ok(AskedFor::Tail(scope()?)),
+        _ => {
+            return Err(bad_argument(
+                "`scoped-proofs` takes a list of lanes, `full-stream` takes \"all\", `receipts` and `none` take either",
+            ))
+        }
+    }))
 }
 
 fn lane_scope(lanes: &JsValue) -> Result<LaneScope, JsValue> {

@@ -2,19 +2,21 @@
 
 use js_sys::{Array, Uint8Array};
 use remuda_client::{
-    CommandOutcome, Connection, Engine, Event, Failure, Keyring, OpenedPayload, Subscription, SubscriptionSpec,
-    SubscriptionState,
+    CommandOutcome, Connection, Engine, Event, Failure, Keyring, OpenedPayload, OutboxCounts, Recording, Subscription,
+    SubscriptionSpec, SubscriptionState, TailKey,
 };
+use remuda_position::outbox::{OutboxEntry, OutboxState};
 use remuda_position::{
     Anchor, Boundary, ItemAssurance, PositionKey, StoredItem, StoredItemBody, StoredRecord, StoredStandardRecord,
     StoredTransition,
 };
 use remuda_session::Transport;
 use remuda_verify::response::AnsweredResult;
+use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::lane::{LaneRecord, LaneStatus};
-use remuda_wire::record::{RecordHeader, RecordKind};
+use remuda_wire::record::{RecordHeader, RecordId, RecordKind};
 use remuda_wire::transition::TransitionKind;
-use remuda_wire::Remedy;
+use remuda_wire::{Bytes32, Remedy};
 use wasm_bindgen::JsValue;
 
 use crate::object::{number, time_ms, Builder, ToJs};
@@ -54,6 +56,30 @@ fn record_members(object: Builder, record: &StoredRecord, keyring: Option<&Keyri
         .with("sequence", &record.record_id.sequence)
         .with("checkpoint", &record.checkpoint);
     payload_members(header_members(object, &record.header), &record.header, &record.payload, keyring)
+}
+
+/// A record of a tail, as it came. With a keyring its stream is encrypted, and the payload is opened.
+pub fn painted(key: TailKey, record: &RecordDelivery, keyring: Option<&Keyring>) -> JsValue {
+    let broker_epoch = match &record.record_id {
+        RecordId::Fast(id) => Some(id.broker_epoch),
+        RecordId::Standard(_) => None,
+    };
+    let object = Builder::new()
+        .with("kind", "painted-record")
+        .with("brokerEpoch", &broker_epoch)
+        .with("sequence", &record.record_id.sequence())
+        .with("assurance", "none");
+    let object = payload_members(header_members(object, &record.header), &record.header, &record.payload, keyring);
+    Builder::new().with("type", "painted").with("key", &key.0).with_value("record", &object.build()).build()
+}
+
+/// A recording: an audit file.
+pub fn recording(recording: &Recording) -> JsValue {
+    Builder::new()
+        .with("file", &recording.file[..])
+        .with_value("items", &number(recording.items))
+        .with("isComplete", &recording.is_complete)
+        .build()
 }
 
 fn standard_record_members(object: Builder, record: &StoredStandardRecord, keyring: Option<&Keyring>) -> Builder {
@@ -165,6 +191,15 @@ fn subscription(key: PositionKey, subscription: &Subscription) -> JsValue {
         .build()
 }
 
+fn outbox_counts(counts: OutboxCounts) -> JsValue {
+    Builder::new()
+        .with_value("queued", &number(counts.queued))
+        .with_value("sent", &number(counts.sent))
+        .with_value("provisional", &number(counts.provisional))
+        .with_value("failed", &number(counts.failed))
+        .build()
+}
+
 /// The whole status of an engine.
 pub fn status(engine: &Engine, storage: &str) -> JsValue {
     let (connection, retry_at_ms, transport) = match engine.connection() {
@@ -182,13 +217,18 @@ pub fn status(engine: &Engine, storage: &str) -> JsValue {
         .with_value("transport", &transport.map_or(JsValue::NULL, JsValue::from_str))
         .with("storage", storage)
         .with_value("subscriptions", &subscriptions)
+        .with_value("outbox", &outbox_counts(engine.outbox()))
         .build()
 }
 
 /// An engine's event as JavaScript gets it; `None` for those that are told another way.
 pub fn event(event: &Event) -> Option<JsValue> {
     let object = match event {
-        Event::StatusChanged | Event::Settled { .. } => return None,
+        Event::StatusChanged | Event::Settled { .. } | Event::Painted { .. } | Event::Recorded(_) => return None,
+        Event::TailFailed { key, failure } => Builder::new()
+            .with("type", "tail-failed")
+            .with("key", &key.0)
+            .with_value("failure", &failure_object(failure, remuda_web::clock::now_ms())),
         Event::Batch { key, batch, last_item } => Builder::new()
             .with("type", "batch")
             .with("key", &key.0)
@@ -218,13 +258,67 @@ pub fn event(event: &Event) -> Option<JsValue> {
             .with("fromEpoch", &transition.from_epoch)
             .with("toEpoch", &transition.to_epoch)
             .with_value("discarded", &number(*discarded))
+            .with_value("returned", &number(transition.returned))
             .with("lastItem", last_item),
+        Event::Append(update) => append_members(
+            Builder::new().with("type", "append"),
+            update.number,
+            update.client_message_id,
+            &update.state,
+        ),
         Event::Failure { key, failure } => Builder::new()
             .with("type", "failure")
             .with("key", &key.map(|key| key.0))
             .with_value("failure", &failure_object(failure, remuda_web::clock::now_ms())),
     };
     Some(object.build())
+}
+
+/// An entry of the outbox. With a keyring its stream is encrypted, and the payload is opened.
+pub fn outbox_entry(entry: &OutboxEntry, keyring: Option<&Keyring>) -> JsValue {
+    let header = entry.request.header();
+    let members = append_members(Builder::new(), entry.number, header.client_message_id, &entry.state)
+        .with("lane", &header.lane_id)
+        .with("createdAtMs", &header.created_at_ms)
+        .with("expiresAtMs", &header.expires_at_ms);
+    if matches!(entry.state, OutboxState::Durable(_)) {
+        // It is in the stream, and no longer here.
+        return members.with_value("payload", &JsValue::NULL).with_value("sealed", &JsValue::NULL).build();
+    }
+    payload_members(members, &header, &entry.request.payload, keyring).build()
+}
+
+/// Which entry, where it stands, and as what.
+fn append_members(object: Builder, number: u64, message_id: Bytes32, state: &OutboxState) -> Builder {
+    let (name, record, failure) = match state {
+        OutboxState::Queued => ("queued", None, None),
+        OutboxState::Sent => ("sent", None, None),
+        OutboxState::Provisional(id) => ("provisional", Some((RecordId::Fast(*id), None)), None),
+        OutboxState::Durable(durable) => ("durable", Some((durable.record_id, Some(durable.evidence))), None),
+        OutboxState::Failed(failure) => ("failed", None, Some(failure)),
+    };
+    let record = record.map_or(JsValue::NULL, |(id, evidence)| {
+        let epoch = match id {
+            RecordId::Fast(id) => Some(id.broker_epoch),
+            RecordId::Standard(_) => None,
+        };
+        let object = Builder::new().with("brokerEpoch", &epoch).with("sequence", &id.sequence());
+        match evidence {
+            None => object.with("durable", &false).build(),
+            Some(evidence) => object.with("durable", &true).with("evidence", &evidence).build(),
+        }
+    });
+    let failure = failure.map_or(JsValue::NULL, |failure| {
+        let texts = [("code", &*failure.code), ("remedy", &*failure.remedy)];
+        let more = [("rule", &*failure.rule), ("meaning", &*failure.meaning)];
+        texts.into_iter().chain(more).fold(Builder::new(), |object, (name, text)| object.with(name, text)).build()
+    });
+    object
+        .with("entry", &number)
+        .with("messageId", &message_id)
+        .with("state", name)
+        .with_value("record", &record)
+        .with_value("failure", &failure)
 }
 
 /// How a command ended: its result, or the failure to throw.
@@ -243,24 +337,6 @@ pub fn command_outcome(outcome: &CommandOutcome) -> Result<JsValue, JsValue> {
 
 fn answer(answered: &AnsweredResult) -> JsValue {
     match answered {
-        AnsweredResult::Provisional { record_id, watermark } => Builder::new()
-            .with("brokerEpoch", &record_id.broker_epoch)
-            .with("sequence", &record_id.sequence)
-            .with("durable", &false)
-            .with_value(
-                "watermark",
-                &Builder::new()
-                    .with("brokerEpoch", &watermark.broker_epoch)
-                    .with("lastDurableSequence", &watermark.last_durable_sequence)
-                    .build(),
-            )
-            .build(),
-        AnsweredResult::Appended(receipt) => Builder::new()
-            .with_value("brokerEpoch", &JsValue::NULL)
-            .with("sequence", &receipt.record_id.sequence())
-            .with("durable", &true)
-            .with("receipt", &receipt.digest())
-            .build(),
         AnsweredResult::Lane { lane, receipt } => lane_members(lane).with("receipt", &receipt.digest()).build(),
         AnsweredResult::Lanes(page) => Builder::new()
             .with_value("lanes", &page.lanes.iter().map(|lane| lane_members(lane).build()).collect::<Array>())
