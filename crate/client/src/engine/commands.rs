@@ -8,6 +8,7 @@ use remuda_wire::chain::Purpose;
 use remuda_wire::request::{CloseSubscriptionRequest, RequestBody};
 
 use super::{Engine, Output};
+use crate::append_check::check_append;
 use crate::command::{CommandId, CommandOutcome, PendingCommand};
 use crate::event::Event;
 use crate::failure::Failure;
@@ -79,10 +80,18 @@ impl Engine {
         self.tell(Event::StatusChanged);
     }
 
-    /// Asks for one thing, an append sealed already where the stream is encrypted; settled by exactly one
-    /// [`Event::Settled`]. Subscriptions are not asked for in this way.
+    /// Asks for one thing for the first time, an append sealed already where the stream is encrypted; settled by exactly
+    /// one [`Event::Settled`]. An append that no broker would take is refused unsent. Subscriptions are not asked for in
+    /// this way.
     pub fn command(&mut self, id: CommandId, request: RequestBody, now_ms: u64) {
-        self.send_command(PendingCommand { id, request, sent_again: false }, now_ms);
+        let checked = match (&request, self.keys.stream()) {
+            (RequestBody::Append(append), Some(stream)) => check_append(append, stream, now_ms),
+            _ => Ok(()),
+        };
+        match checked {
+            Ok(()) => self.send_command(PendingCommand { id, request, sent_again: false }, now_ms),
+            Err(failure) => self.tell(Event::Settled { id, outcome: CommandOutcome::Refused(failure) }),
+        }
         self.handle_channel(now_ms);
     }
 
