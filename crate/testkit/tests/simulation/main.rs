@@ -7,6 +7,7 @@ mod lies;
 mod lifecycle;
 mod provider;
 mod random;
+mod resume;
 mod sockets;
 mod standard;
 mod weather;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use remuda_client::{CommandOutcome, Connection, Keyring, OpenedPayload, SubscriptionSpec, SubscriptionState};
 use remuda_dev_provider::settings::{Class, Settings};
-use remuda_position::{Anchor, Boundary, ItemAssurance, PositionKey, StoredItemBody, StoredStandardRecord};
+use remuda_position::{Anchor, Boundary, ItemAssurance, PositionKey, Store, StoredItemBody, StoredStandardRecord};
 use remuda_session::Transports;
 use remuda_verify::response::AnsweredResult;
 use remuda_verify::secret::SecretBytes;
@@ -12,19 +12,21 @@ use remuda_wire::preimage::keccak256;
 use remuda_wire::record::RecordKind;
 use remuda_wire::request::{CloseLaneRequest, CreateLaneRequest, ListLanesRequest, RequestBody};
 use remuda_wire::scope::LaneScope;
-use remuda_wire::Bytes32;
+use remuda_wire::{Bytes32, Canonical};
 
 use crate::provider::settings;
 use crate::weather::Weather;
-use crate::world::{simulate, World};
+use crate::world::{now, simulate, World};
 
-fn standard() -> Settings {
+const DATA_KEY: [u8; 32] = [5; 32];
+
+pub fn standard() -> Settings {
     Settings { class: Class::Standard, encrypted: true, poll_ms: 5_000, ..settings() }
 }
 
-fn keyring(world: &World) -> Keyring {
+pub fn keyring(world: &World) -> Keyring {
     let mut keyring = Keyring::default();
-    keyring.insert(world.provider.encryption_generation(), SecretBytes::new([5; 32]));
+    keyring.insert(world.provider.encryption_generation(), SecretBytes::new(DATA_KEY));
     keyring
 }
 
@@ -109,12 +111,27 @@ fn check(world: &World, client: usize, specs: &[SubscriptionSpec]) {
         }
         assert!(!record.payload.starts_with(b"record "), "nothing goes in the clear");
     }
+    check_secrecy(world, client, specs[0].key(&context, &stream_id), &keyring);
     let scoped = stored(world, specs[1].key(&context, &stream_id));
     let scope = specs[1].scope();
     assert_eq!(scoped, all.into_iter().filter(|it| scope.contains(&it.header.lane_id)).collect::<Vec<_>>());
     let key = specs[0].key(&context, &stream_id);
     let position = Boundary::stored(key, world.position(key).expect("a position"));
     assert_eq!(position.anchor(), Some(Anchor::Genesis));
+}
+
+/// The data key is neither in the database nor in anything that is told or printed.
+fn check_secrecy(world: &World, client: usize, key: PositionKey, keyring: &Keyring) {
+    let rows = now(world.store.rows_after(key, 0, usize::MAX)).expect("a store in memory");
+    let position = world.position(key).expect("a position").to_bytes();
+    for bytes in rows.iter().map(|row| &row[..]).chain([&position[..]]) {
+        assert!(!bytes.windows(DATA_KEY.len()).any(|window| window == DATA_KEY), "a data key is in the database");
+    }
+    let tab = &world.clients[client];
+    let printed = format!("{:?} {:?} {keyring:?}", tab.engine, tab.events);
+    for form in [hex::encode(DATA_KEY), format!("{:?}", &DATA_KEY[..8]).replace(['[', ']'], "")] {
+        assert!(!printed.contains(&form), "a data key is printed");
+    }
 }
 
 fn schedule(seed: u64, transports: Transports) -> [u32; 3] {
