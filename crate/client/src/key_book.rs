@@ -133,7 +133,11 @@ mod tests {
         book.handle_read(&newer.to_bytes(), None).expect("the first");
         let older = read_at(99, |stream| stream.encryption_generation = 2).1;
         book.handle_read(&older.to_bytes(), None).expect("heights may fall");
-        assert_eq!(book.latest().map(|state| state.view.height), Some(100), "the view that rules is never an older one");
+        assert_eq!(
+            book.latest().map(|state| state.view.height),
+            Some(100),
+            "the view that rules is never an older one"
+        );
         let fallen = read_at(101, |stream| stream.encryption_generation = 2).1;
         let refused = book.handle_read(&fallen.to_bytes(), None);
         assert_eq!(refused, Err(VerifyError::ChainInconsistent.into()));

@@ -12,6 +12,7 @@
 #![no_std]
 extern crate alloc;
 
+mod answer_check;
 mod append_check;
 mod command;
 mod engine;

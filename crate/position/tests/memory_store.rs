@@ -59,7 +59,8 @@ fn passes_the_suite_of_topics() {
 /// After a re-genesis the chain id, the stream id and the scope may all be what they were.
 #[test]
 fn rows_of_another_chain_instance_are_never_resumed_from() {
-    let chain = |instance| SigningContext { version: VersionOne, chain_id: 7, chain_instance_id: Bytes32([instance; 32]) };
+    let chain =
+        |instance| SigningContext { version: VersionOne, chain_id: 7, chain_instance_id: Bytes32([instance; 32]) };
     let stream_id = Bytes32([1; 32]);
     let (mode, scope) = (VerificationMode::ScopedProofs, LaneScope::Exact(Bytes32([2; 32])));
     let derived = |instance| {
@@ -70,8 +71,13 @@ fn rows_of_another_chain_instance_are_never_resumed_from() {
     let store = MemoryStore::default();
     let fence = now(store.take_fence()).expect("ownership");
     let checkpoint = Some(CheckpointEnd { broker_epoch: 0, last_sequence: 9, digest: Bytes32([3; 32]) });
-    let stored =
-        StoredPosition::Fast(FastPosition { revision: 1, anchor: Anchor::Genesis, checkpoint, adopted: None, last_item: 1 });
+    let stored = StoredPosition::Fast(FastPosition {
+        revision: 1,
+        anchor: Anchor::Genesis,
+        checkpoint,
+        adopted: None,
+        last_item: 1,
+    });
     for key in derived(1) {
         let rows = vec![RowBytes { first_item: 1, bytes: vec![4; 10] }];
         let write = WriteSet { key, expected: None, fence, position: stored.to_bytes(), rows };

@@ -88,9 +88,19 @@ fn a_single_bit_change_is_refused_or_another_value() {
     assert!(changed > 100_000, "only {changed} bits were changed");
 }
 
+/// The types that begin with their version.
+const VERSIONED: [&str; 6] = [
+    "BrokerStateV1",
+    "CbqsClientFrameV1",
+    "CbqsServerFrameV1",
+    "CbqsSigningContextV1",
+    "ProviderRecordV1",
+    "StreamRecordV1",
+];
+
 #[test]
-fn a_frame_of_another_version_is_refused() {
-    for of in ["CbqsClientFrameV1", "CbqsServerFrameV1"] {
+fn a_frame_or_record_of_another_version_is_refused() {
+    for of in VERSIONED {
         let mut tried = 0;
         for accepted in corpus().iter().filter(|accepted| accepted.of == of) {
             for version in [0, 2, 255] {
@@ -101,6 +111,18 @@ fn a_frame_of_another_version_is_refused() {
             }
         }
         assert!(tried > 0, "no {of}");
+    }
+}
+
+#[test]
+fn keys_have_one_algorithm_and_one_suite() {
+    for of in ["SigningPublicKey", "HpkePublicKey"] {
+        let accepted = corpus().iter().find(|accepted| accepted.of == of).expect("an accepted vector");
+        let refused = (0..=u8::MAX).filter(|tag| *tag != 1).all(|tag| {
+            let bent = [&[tag], &accepted.bytes[1..]].concat();
+            recode_as(of, &bent) == Some(Err(DecodeError::UnknownTag))
+        });
+        assert!(refused && accepted.bytes[0] == 1, "{of} takes another tag than 1");
     }
 }
 

@@ -111,6 +111,15 @@ impl Inputs {
         names.map(|(name, _)| name.as_str())
     }
 
+    /// Whether a part shows something that is not refused: a test, or a vector whose expectation names no code.
+    fn shows_acceptance(&self, part: &Part) -> bool {
+        match part {
+            Part::Test { .. } => true,
+            Part::Vector(glob) => self.vectors.iter().any(|(name, codes)| codes.is_empty() && matches(glob, name)),
+            Part::Code { .. } | Part::Open(_) | Part::OutOfScope(_) => false,
+        }
+    }
+
     fn page(&self, root: &Path, faults: &mut Vec<String>) -> String {
         let mut page = String::from(
             "# Validation: every rule, what refuses its violation, and what shows it\n\n\
@@ -135,7 +144,7 @@ impl Inputs {
                 faults.push(format!("{}: no line in {MAPPING}", rule.id));
                 continue;
             };
-            if rule.class == "N" && !parts.iter().any(|part| matches!(part, Part::Vector(_) | Part::Test { .. })) {
+            if rule.class == "N" && !parts.iter().any(|part| self.shows_acceptance(part)) {
                 faults.push(format!("{}: names nothing that is accepted", rule.id));
             }
             let row = self.row(root, parts).unwrap_or_else(|fault| {

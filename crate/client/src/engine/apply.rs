@@ -12,6 +12,7 @@ use remuda_wire::verdict::Refusal;
 use remuda_wire::{Bytes32, Remedy};
 
 use super::{Engine, Output};
+use crate::answer_check::check_answer;
 use crate::command::{CommandOutcome, PendingCommand};
 use crate::event::{BatchSummary, Connection, Event, SegmentSummary, TransitionSummary};
 use crate::failure::Failure;
@@ -131,7 +132,12 @@ impl Engine {
     /// A result that does not answer its request says nothing of it: it was sent, and its fate is unknown.
     fn judge_answer(&mut self, command: PendingCommand, result: ResponseBody) {
         let verifier = ResponseVerifier { context: &self.config.context, keys: &self.keys };
-        let outcome = match verifier.verify_result(&command.request, result) {
+        let class = self.keys.stream().map(|stream| stream.delivery_class);
+        let judged = verifier.verify_result(&command.request, result).and_then(|answered| {
+            class.map_or(Ok(()), |class| check_answer(&answered, class, &self.config.grant))?;
+            Ok(answered)
+        });
+        let outcome = match judged {
             Ok(answered) => CommandOutcome::Accepted(answered),
             Err(refusal) => {
                 self.fail(None, refusal.into());

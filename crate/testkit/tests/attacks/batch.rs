@@ -15,7 +15,9 @@ fn a_batch_is_bounded_by_its_bytes() {
     let (lane, subscription_id) = (provider.lane(0), Bytes32([1; 32]));
     let batch = provider.commit(vec![Record { lane_id: lane, payload: vec![0; MAX_INLINE_MESSAGE_BYTES] }]);
     let first = batch.frames(subscription_id, &[lane]).next().expect("a record");
-    let ServerMessage::Delivery(first) = ServerFrame::from_bytes(&first).expect("a frame").0 else { panic!("a record") };
+    let ServerMessage::Delivery(first) = ServerFrame::from_bytes(&first).expect("a frame").0 else {
+        panic!("a record")
+    };
     let config = FastSubscriptionConfig {
         context: provider.context.clone(),
         stream_id: provider.stream_id,

@@ -92,13 +92,18 @@ fn options_are_present_exactly_where_the_table_lists_them() {
         for attempted in [false, true] {
             for present in 0..1 << OPTIONS.len() {
                 let listed = |names: &str| {
-                    let bits = OPTIONS.iter().enumerate().filter(|(_, option)| names.split(' ').any(|it| it == **option));
+                    let bits =
+                        OPTIONS.iter().enumerate().filter(|(_, option)| names.split(' ').any(|it| it == **option));
                     bits.fold(0u16, |all, (bit, _)| all | 1 << bit)
                 };
                 let expected = rows(action).iter().any(|(with, names)| *with == attempted && listed(names) == present);
                 let decoded = DeliveryResultState::from_bytes(&state(action, attempted, present).to_bytes());
                 let refused = decoded.err();
-                assert_eq!(refused, (!expected).then_some(DecodeError::StateShape), "{action:?} {attempted} {present:b}");
+                assert_eq!(
+                    refused,
+                    (!expected).then_some(DecodeError::StateShape),
+                    "{action:?} {attempted} {present:b}"
+                );
                 accepted += u32::from(expected);
             }
         }

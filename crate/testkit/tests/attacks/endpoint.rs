@@ -29,7 +29,8 @@ fn hosts_that_hide_are_seen() {
 
 #[test]
 fn outside_global_unicast_is_refused() {
-    for host in ["::", "::1", "1fff:ffff::", "4000::", "fd00::1", "fe80::1", "ff02::1", "::ffff:8.8.8.8", "64:ff9b::1"] {
+    for host in ["::", "::1", "1fff:ffff::", "4000::", "fd00::1", "fe80::1", "ff02::1", "::ffff:8.8.8.8", "64:ff9b::1"]
+    {
         assert_eq!(admit(Https, &format!("https://[{host}]/")), Err(EndpointRefused::Ipv6), "{host}");
     }
     for host in ["2000::", "2606:4700::1111", "3ffd::"] {
