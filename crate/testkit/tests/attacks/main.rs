@@ -6,4 +6,5 @@ mod delivery_state;
 mod endpoint;
 mod grant;
 mod retention;
+mod signing;
 mod stream;
