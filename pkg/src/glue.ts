@@ -30,13 +30,15 @@ export interface OpenOptions {
   storage: "durable" | "memory";
   context: string;
   streamId: string;
-  node: string;
+  nodes: string[];
+  quorum: number | null;
   endpoints: string[];
   allowLoopback: boolean;
   /** Of an encrypted stream; null for one in the clear. */
   dataKeys: readonly DataKey[] | null;
   grant: Uint8Array;
   sign: (digest: Uint8Array) => Promise<Uint8Array>;
+  renewGrant: (() => Promise<Uint8Array>) | null;
   onEvent: (event: ClientEvent) => void;
 }
 

@@ -12,7 +12,7 @@
  */
 import { RemudaError, isTrap } from "./error.js";
 import type { Client, ClientEvent, ClientFactory } from "./glue.js";
-import type { BetweenTabs, Call, FromWorker, Request, RequestResult, ToWorker, WorkerOptions } from "./protocol.js";
+import type { BetweenTabs, Call, FromWorker, PageQuestion, Request, RequestResult, ToWorker, WorkerOptions } from "./protocol.js";
 import { lockName, tabLockName } from "./protocol.js";
 import type { Role, Status, SubscriptionSpec } from "./types.js";
 
@@ -76,7 +76,8 @@ export class Host {
   readonly #remote = new Map<string, Map<string, SubscriptionSpec>>();
   readonly #watched = new Set<string>();
   readonly #requests = new Map<number, RemoteRequest>();
-  readonly #signatures = new Map<number, { resolve(signature: Uint8Array): void; reject(error: RemudaError): void }>();
+  /** What the page was asked for. */
+  readonly #questions = new Map<number, { resolve(answer: Uint8Array): void; reject(error: RemudaError): void }>();
   #ids = 0;
   #ownStatus: Status = UNKNOWN;
   #ownersStatus: Status = UNKNOWN;
@@ -99,13 +100,13 @@ export class Host {
       case "online":
         this.#attempt(() => this.#client?.online(message.isOnline));
         break;
-      case "signed":
-        this.#signatures.get(message.id)?.resolve(message.signature);
-        this.#signatures.delete(message.id);
+      case "told":
+        this.#questions.get(message.id)?.resolve(message.answer);
+        this.#questions.delete(message.id);
         break;
-      case "unsigned":
-        this.#signatures.get(message.id)?.reject(new RemudaError(message.error));
-        this.#signatures.delete(message.id);
+      case "untold":
+        this.#questions.get(message.id)?.reject(new RemudaError(message.error));
+        this.#questions.delete(message.id);
         break;
     }
   }
@@ -161,11 +162,12 @@ export class Host {
     this.#options = options;
     // Until the network runs nothing is known but this.
     if (options.storage === "memory") this.#ownStatus = { ...UNKNOWN, storage: "memory" };
-    const { key, ...rest } = options;
+    const { key, renewsGrant, ...rest } = options;
     const factory = await this.#around.load();
     this.#client = await factory.open({
       ...rest,
-      sign: (digest) => (key ? this.#around.sign(key, digest) : this.#signInPage(digest)),
+      sign: (digest) => (key ? this.#around.sign(key, digest) : this.#askPage({ name: "sign", digest })),
+      renewGrant: renewsGrant ? () => this.#askPage({ name: "renewGrant" }) : null,
       onEvent: (event) => this.#happened(event),
     });
     const name = lockName(options.database, options.streamId);
@@ -486,11 +488,11 @@ export class Host {
     return this.#client;
   }
 
-  #signInPage(digest: Uint8Array): Promise<Uint8Array> {
+  #askPage(question: PageQuestion): Promise<Uint8Array> {
     const id = this.#ids++;
     return new Promise((resolve, reject) => {
-      this.#signatures.set(id, { resolve, reject });
-      this.#around.post({ type: "sign", id, digest });
+      this.#questions.set(id, { resolve, reject });
+      this.#around.post({ type: "ask", id, question });
     });
   }
 }

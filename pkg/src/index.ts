@@ -38,13 +38,15 @@ export async function connect(options: ConnectOptions): Promise<Remuda> {
       storage: options.storage ?? "durable",
       context: options.context,
       streamId: options.streamId,
-      node: String(options.node),
+      nodes: [options.node].flat().map(String),
+      quorum: options.quorum ?? null,
       endpoints: endpoints.map(String),
       allowLoopback: options.allowLoopback ?? false,
       dataKeys: options.dataKeys ?? null,
       grant: options.grant,
     },
     options.signer,
+    options.renewGrant ?? null,
   );
   await remuda.open();
   const online = () => remuda.online(true);

@@ -19,19 +19,24 @@ import type {
   TransitionEvent,
 } from "./types.js";
 
-/** What the worker opens. A signer that is no key stays in the page, and is asked by `sign` messages. */
+/** What the worker opens. A signer that is no key stays in the page, as does what renews grants: both are asked by messages. */
 export interface WorkerOptions {
   database: string;
   storage: "durable" | "memory";
   context: string;
   streamId: string;
-  node: string;
+  nodes: string[];
+  quorum: number | null;
   endpoints: string[];
   allowLoopback: boolean;
   dataKeys: readonly DataKey[] | null;
   grant: Uint8Array;
   key: CryptoKey | null;
+  renewsGrant: boolean;
 }
+
+/** What a worker asks its page for; both are answered with bytes. */
+export type PageQuestion = { name: "sign"; digest: Uint8Array } | { name: "renewGrant" };
 
 /** What the owner of the connection asks the provider for, and what it is answered with. */
 export interface Requests {
@@ -64,14 +69,14 @@ export type Call = { [Name in CallName]: { type: "call"; id: number; name: Name 
 export type ToWorker =
   | Call
   | { type: "online"; isOnline: boolean }
-  | { type: "signed"; id: number; signature: Uint8Array }
-  | { type: "unsigned"; id: number; error: ErrorData };
+  | { type: "told"; id: number; answer: Uint8Array }
+  | { type: "untold"; id: number; error: ErrorData };
 
 /** Worker to page. After `broken` the worker does nothing more, and wants to be replaced. */
 export type FromWorker =
   | { type: "result"; id: number; value: Calls[CallName]["result"] }
   | { type: "error"; id: number; error: ErrorData }
-  | { type: "sign"; id: number; digest: Uint8Array }
+  | { type: "ask"; id: number; question: PageQuestion }
   | { type: "role"; role: Role }
   | { type: "event"; event: { type: "status"; status: Status } | CommittedEvent | BatchEvent | ReceiptsEvent | TransitionEvent | FailureEvent }
   | { type: "broken"; error: ErrorData };

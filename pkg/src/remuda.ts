@@ -2,7 +2,7 @@ import type { ErrorData } from "./error.js";
 import { RemudaError } from "./error.js";
 import { ItemIterator } from "./items.js";
 import type { ItemSource } from "./items.js";
-import type { Call, CallName, Calls, FromWorker, Request, RequestName, Requests, ToWorker, WorkerOptions } from "./protocol.js";
+import type { Call, CallName, Calls, FromWorker, PageQuestion, Request, RequestName, Requests, ToWorker, WorkerOptions } from "./protocol.js";
 import type {
   AppendRecord,
   AppendResult,
@@ -76,6 +76,7 @@ export class Remuda extends EventTarget {
   readonly #spawn: () => WorkerLike;
   readonly #options: WorkerOptions;
   readonly #sign: ((digest: Uint8Array) => Promise<Uint8Array>) | null;
+  readonly #renewGrant: (() => Promise<Uint8Array>) | null;
   #worker: WorkerLike | null = null;
   #isOpen = false;
   #isClosed = false;
@@ -88,12 +89,18 @@ export class Remuda extends EventTarget {
   #isOnline: boolean | null = null;
 
   /** @internal Use `connect`. */
-  constructor(spawn: () => WorkerLike, options: Omit<WorkerOptions, "key">, signer: Signer) {
+  constructor(
+    spawn: () => WorkerLike,
+    options: Omit<WorkerOptions, "key" | "renewsGrant">,
+    signer: Signer,
+    renewGrant: (() => Promise<Uint8Array>) | null = null,
+  ) {
     super();
     this.#spawn = spawn;
     const isFunction = typeof signer === "function";
-    this.#options = { ...options, key: isFunction ? null : signer };
+    this.#options = { ...options, key: isFunction ? null : signer, renewsGrant: renewGrant !== null };
     this.#sign = isFunction ? signer : null;
+    this.#renewGrant = renewGrant;
   }
 
   /** The state of connection, storage and subscriptions, as last reported. */
@@ -338,8 +345,8 @@ export class Remuda extends EventTarget {
         this.#pending.get(message.id)?.reject(new RemudaError(message.error));
         this.#pending.delete(message.id);
         break;
-      case "sign":
-        void this.#signFor(message.id, message.digest);
+      case "ask":
+        void this.#tell(message.id, message.question);
         break;
       case "role":
         this.#setRole(message.role);
@@ -363,14 +370,26 @@ export class Remuda extends EventTarget {
     }
   }
 
-  async #signFor(id: number, digest: Uint8Array): Promise<void> {
+  async #tell(id: number, question: PageQuestion): Promise<void> {
     const worker = this.#worker;
     try {
-      if (!this.#sign) throw RemudaError.client("client/unexpected", "asked to sign without a signer");
-      worker?.postMessage({ type: "signed", id, signature: await this.#sign(digest) });
+      const answer = await this.#answer(question);
+      worker?.postMessage({ type: "told", id, answer });
     } catch (thrown) {
-      worker?.postMessage({ type: "unsigned", id, error: RemudaError.from(thrown).toData() });
+      worker?.postMessage({ type: "untold", id, error: RemudaError.from(thrown).toData() });
     }
+  }
+
+  async #answer(question: PageQuestion): Promise<Uint8Array> {
+    if (question.name === "sign") {
+      if (!this.#sign) throw RemudaError.client("client/unexpected", "asked to sign without a signer");
+      return this.#sign(question.digest);
+    }
+    if (!this.#renewGrant) throw RemudaError.client("client/unexpected", "asked for a grant without a source of them");
+    const grant = await this.#renewGrant();
+    // A worker that is replaced opens with it.
+    this.#options.grant = grant;
+    return grant;
   }
 
   /** Replaces a worker that broke: the database is where the next one goes on. */

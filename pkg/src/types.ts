@@ -238,12 +238,20 @@ export type Role = "owner" | "follower";
 export type Signer = CryptoKey | ((digest: Uint8Array) => Promise<Uint8Array>);
 
 export interface ConnectOptions {
-  /** The base URL of the chain node that the stream and the provider are read from. */
-  node: string | URL;
+  /** The base URL of the chain node that the stream and the provider are read from; or of several, which must agree. */
+  node: string | URL | readonly (string | URL)[];
+  /** How many of the nodes must give the same bytes: more than half, which is the default. */
+  quorum?: number;
   /** `CbqsSigningContextV1` in hex: which chain this is about. */
   context: string;
   streamId: string;
+  /** `StreamGrantV1`, canonical bytes. */
   grant: Uint8Array;
+  /**
+   * Gives another grant: asked for before the one in force ends, and when the provider takes it no longer, one call at a time. A call that
+   * throws is made again later. Without it such an end is told as a `failure`.
+   */
+  renewGrant?: () => Promise<Uint8Array>;
   signer: Signer;
   /** The name of the IndexedDB database. Default `remuda`. */
   database?: string;

@@ -256,10 +256,12 @@ export const OPTIONS = {
   storage: "durable" as const,
   context: "",
   streamId: STREAM,
-  node: "https://node.example",
+  nodes: ["https://node.example"],
+  quorum: null,
   endpoints: [],
   allowLoopback: false,
   dataKeys: null,
   grant: new Uint8Array(1),
   key: null,
+  renewsGrant: false,
 };

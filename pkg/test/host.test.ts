@@ -207,12 +207,12 @@ describe("followers", () => {
 test("a signer that is a function is asked in the page", async () => {
   const { tabs: [tab] } = await tabs(1);
   tab!.onPost = (message) => {
-    if (message.type === "sign") tab!.host.receive({ type: "signed", id: message.id, signature: new Uint8Array([7]) });
+    if (message.type === "ask") tab!.host.receive({ type: "told", id: message.id, answer: new Uint8Array([7]) });
   };
   expect(await tab!.client.options.sign(new Uint8Array(32))).toEqual(new Uint8Array([7]));
   tab!.onPost = (message) => {
-    if (message.type !== "sign") return;
-    tab!.host.receive({ type: "unsigned", id: message.id, error: { code: "client/unexpected", remedy: "surface", meaning: "no" } });
+    if (message.type !== "ask") return;
+    tab!.host.receive({ type: "untold", id: message.id, error: { code: "client/unexpected", remedy: "surface", meaning: "no" } });
   };
   await expect(tab!.client.options.sign(new Uint8Array(32))).rejects.toMatchObject({ code: "client/unexpected" });
 });

@@ -17,9 +17,12 @@ class Page {
   readonly reads: bigint[] = [];
   readonly remuda: Remuda;
 
-  constructor(signer: (digest: Uint8Array) => Promise<Uint8Array> = async () => new Uint8Array(64)) {
-    const { key: _, ...options } = OPTIONS;
-    this.remuda = new Remuda(() => this.#worker(), options, signer);
+  constructor(
+    signer: (digest: Uint8Array) => Promise<Uint8Array> = async () => new Uint8Array(64),
+    renewGrant: (() => Promise<Uint8Array>) | null = null,
+  ) {
+    const { key: _, renewsGrant: __, ...options } = OPTIONS;
+    this.remuda = new Remuda(() => this.#worker(), options, signer, renewGrant);
   }
 
   get tab(): Tab {
@@ -324,8 +327,28 @@ describe("calls", () => {
     await expect(p.tab.client.options.sign(new Uint8Array(32))).rejects.toMatchObject({ message: expect.stringContaining("locked") });
   });
 
+  test("a new grant comes from the page, and a worker that is replaced opens with it", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const renew = vi.fn(async () => new Uint8Array([1, 2, 3]));
+    const p = new Page(undefined, renew);
+    await p.remuda.open();
+    const ask = p.tab.client.options.renewGrant!;
+    expect(await ask()).toEqual(new Uint8Array([1, 2, 3]));
+    renew.mockRejectedValueOnce(new Error("signed out"));
+    await expect(ask()).rejects.toMatchObject({ message: expect.stringContaining("signed out") });
+    p.tab.host.uncaught(new WebAssembly.RuntimeError("unreachable"));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(p.workers).toHaveLength(2);
+    expect(p.tab.client.options.grant).toEqual(new Uint8Array([1, 2, 3]));
+  });
+
+  test("a page without a source of grants is not asked for one", async () => {
+    const p = await page();
+    expect(p.tab.client.options.renewGrant).toBeNull();
+  });
+
   test("a worker that does not load", async () => {
-    const { key: _, ...options } = OPTIONS;
+    const { key: _, renewsGrant: __, ...options } = OPTIONS;
     const worker: WorkerLike = { onmessage: null, onerror: null, postMessage: () => undefined, terminate: vi.fn() };
     const remuda = new Remuda(() => worker, options, async () => new Uint8Array());
     const opened = remuda.open();

@@ -1,12 +1,12 @@
 /** The lanes page: connects, draws what is stored, then what comes. */
-import type { Boundary, FailureEvent, Item, Remuda, Subscription, SubscriptionStatus } from "remuda";
+import type { Boundary, FailureEvent, HolderKey, Item, Remuda, Subscription, SubscriptionStatus } from "remuda";
 import { RemudaError, connect, holderKey } from "remuda";
 import { byTestId, element, grouped, say } from "./dom.js";
 import type { OwnRecord } from "./model.js";
 import { Model } from "./model.js";
 import { line, recount, stored } from "./recount.js";
 import type { Setup } from "./setup.js";
-import { chosenLanes, endpoints, fetched, hex, isFresh, parameters, remembered, subscription, unhex } from "./setup.js";
+import { chosenLanes, endpoints, fetched, hex, parameters, remembered, subscription, unhex } from "./setup.js";
 import type { Refusal } from "./view.js";
 import * as view from "./view.js";
 
@@ -297,17 +297,18 @@ class Page {
   }
 }
 
-async function open(setup: Setup, privateKey: CryptoKey): Promise<Page> {
+async function open(setup: Setup, holder: HolderKey): Promise<Page> {
   const { info, grant } = setup;
   const remuda = await connect({
     database: asked.database,
-    node: asked.node,
+    node: [asked.node, ...asked.chainNodes],
     context: info.context,
     streamId: info.streamId,
     endpoint: endpoints(info, asked.transport),
     allowLoopback: true,
     grant: unhex(grant),
-    signer: privateKey,
+    renewGrant: async () => unhex((await fetched(asked, holder)).grant),
+    signer: holder.privateKey,
   });
   return new Page(setup, remuda);
 }
@@ -320,25 +321,23 @@ async function main(): Promise<void> {
   let page: Page | null = null;
   const start = async (setup: Setup) => {
     await page?.close();
-    page = await open(setup, holder.privateKey);
+    page = await open(setup, holder);
     void page.run().catch(failed);
   };
 
   const kept = remembered(asked);
-  if (kept && isFresh(kept)) await start(kept);
+  if (kept) await start(kept);
   for (;;) {
     try {
       const setup = await fetched(asked, holder);
       const current = (page as Page | null)?.setup;
-      if (!current || current.info.streamId !== setup.info.streamId || current.info.context !== setup.info.context || !isFresh(current)) {
+      if (!current || current.info.streamId !== setup.info.streamId || current.info.context !== setup.info.context) {
         await start(setup);
       }
       view.drawNotice(null);
       return;
     } catch (thrown) {
       if (thrown instanceof RemudaError) throw thrown;
-      // A grant that is too old to begin with still names the stored rows.
-      if (!page && kept) await start(kept);
       if (!page) {
         view.drawConnection(null, false, 0);
         view.drawNotice(`${asked.node} does not answer (${String(thrown)}). Nothing is stored for it yet; trying again.`);

@@ -20,11 +20,12 @@ export interface Lane {
 export interface Setup {
   info: Info;
   grant: string;
-  mintedAtMs: number;
 }
 
 export interface Parameters {
   node: string;
+  /** More nodes that chain reads must agree with. */
+  chainNodes: string[];
   database: string;
   /** Names or ids, `all`, or null for every lane that the demo names. */
   lanes: string[] | "all" | null;
@@ -32,8 +33,6 @@ export interface Parameters {
   transport: "web-socket" | "long-poll" | null;
 }
 
-/** A grant of the demo lives an hour. */
-const GRANT_FRESH_MS = 30 * 60_000;
 const FETCH_MS = 4_000;
 
 export function parameters(address: URL): Parameters {
@@ -41,6 +40,7 @@ export function parameters(address: URL): Parameters {
   const transport = address.searchParams.get("transport");
   return {
     node: (address.searchParams.get("node") ?? address.origin).replace(/\/+$/, ""),
+    chainNodes: address.searchParams.getAll("chain-node"),
     database: address.searchParams.get("database") ?? "remuda-lanes",
     lanes: lanes === null ? null : lanes === "all" ? "all" : lanes.split(",").filter((lane) => lane !== ""),
     transport: transport === "web-socket" || transport === "long-poll" ? transport : null,
@@ -60,10 +60,6 @@ export function subscription(parameters: Parameters, info: Info): SubscriptionSp
     : { lanes: chosenLanes(parameters, info).map(({ id }) => id), verification: "scoped-proofs" };
 }
 
-export function isFresh(setup: Setup): boolean {
-  return Date.now() - setup.mintedAtMs < GRANT_FRESH_MS;
-}
-
 export function remembered(parameters: Parameters): Setup | null {
   try {
     return JSON.parse(localStorage.getItem(slot(parameters)) ?? "null") as Setup | null;
@@ -81,7 +77,7 @@ export async function fetched(parameters: Parameters, holder: HolderKey): Promis
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ holderKey: hex(holder.publicKey) }),
   })) as { grant: string };
-  const setup = { info, grant, mintedAtMs: Date.now() };
+  const setup = { info, grant };
   localStorage.setItem(slot(parameters), JSON.stringify(setup));
   return setup;
 }

@@ -2,23 +2,26 @@
 
 use remuda_verify::response::AnsweredResult;
 use remuda_wire::chain::DeliveryClass;
-use remuda_wire::grant::StreamGrant;
 use remuda_wire::record::RecordId;
+use remuda_wire::scope::LaneScope;
 use remuda_wire::verdict::VerifyError;
 
-/// Checks an answer that is of its request already.
+/// Checks an answer that is of its request already. `granted` is `None` where grants replace each other: which of them the
+/// answer was given under is not known.
 ///
 /// # Errors
-/// [`VerifyError::ResultBinding`]: a record id of the other class, or a page with a lane that the grant does not cover.
+/// [`VerifyError::ResultBinding`]: a record id of the other class, or a page with a lane that was not granted.
 pub(crate) fn check_answer(
     answered: &AnsweredResult,
     class: DeliveryClass,
-    grant: &StreamGrant,
+    granted: Option<&LaneScope>,
 ) -> Result<(), VerifyError> {
     let fits = match answered {
         AnsweredResult::Appended(receipt) | AnsweredResult::Lane { receipt, .. } => is_of(class, &receipt.record_id),
         AnsweredResult::Provisional { record_id, .. } => is_of(class, &RecordId::Fast(*record_id)),
-        AnsweredResult::Lanes(page) => page.lanes.iter().all(|lane| grant.lane_scope.contains(&lane.lane_id)),
+        AnsweredResult::Lanes(page) => {
+            granted.is_none_or(|scope| page.lanes.iter().all(|lane| scope.contains(&lane.lane_id)))
+        }
         AnsweredResult::Staged(_)
         | AnsweredResult::Committed(_)
         | AnsweredResult::Group { .. }
@@ -44,37 +47,12 @@ const fn is_of(class: DeliveryClass, record_id: &RecordId) -> bool {
 mod tests {
     use super::*;
     use alloc::vec::Vec;
-    use remuda_testkit::builder::Provider;
-    use remuda_wire::grant::Verbs;
     use remuda_wire::lane::{LanePage, LaneRecord, LaneStatus};
     use remuda_wire::record::{FastRecordId, StandardRecordId};
     use remuda_wire::response::DurableWatermark;
-    use remuda_wire::scope::{GroupScope, LaneScope};
-    use remuda_wire::{Bytes32, List, ProviderEpoch, Signature};
+    use remuda_wire::{Bytes32, List, ProviderEpoch};
 
     const REFUSED: Result<(), VerifyError> = Err(VerifyError::ResultBinding);
-
-    fn grant(lane_scope: LaneScope) -> StreamGrant {
-        let provider = Provider::new();
-        StreamGrant {
-            context: provider.context,
-            stream_id: provider.stream_id,
-            authorization_generation: 0,
-            grant_nonce: Bytes32([4; 32]),
-            holder_signing_key: provider.public_key(),
-            holder_hpke_key: None,
-            verbs: Verbs::default(),
-            lane_scope,
-            group_scope: GroupScope::Any,
-            not_before_ms: 0,
-            expires_at_ms: 1,
-            max_message_bytes: 1,
-            max_append_bytes_per_sec: 1,
-            max_in_flight: 1,
-            max_lane_creates_per_min: 0,
-            signature: Signature::ZERO,
-        }
-    }
 
     #[test]
     fn a_record_is_of_the_class_of_its_stream() {
@@ -91,8 +69,8 @@ mod tests {
             checkpoint_anchor: Bytes32([2; 32]),
         };
         let answered = AnsweredResult::Provisional { record_id: fast_id, watermark };
-        assert_eq!(check_answer(&answered, DeliveryClass::Fast, &grant(LaneScope::Any)), Ok(()));
-        assert_eq!(check_answer(&answered, DeliveryClass::Standard, &grant(LaneScope::Any)), REFUSED);
+        assert_eq!(check_answer(&answered, DeliveryClass::Fast, None), Ok(()));
+        assert_eq!(check_answer(&answered, DeliveryClass::Standard, None), REFUSED);
     }
 
     #[test]
@@ -104,14 +82,15 @@ mod tests {
             status: LaneStatus::Active,
             created_at_ms: 1,
         };
-        let judge = |lanes: Vec<LaneRecord>, scope| {
+        let judge = |lanes: Vec<LaneRecord>, granted: Option<&LaneScope>| {
             let page = LanePage { lanes: List::new(lanes).expect("few"), next_after_lane_id: None };
-            check_answer(&AnsweredResult::Lanes(page), DeliveryClass::Fast, &grant(scope))
+            check_answer(&AnsweredResult::Lanes(page), DeliveryClass::Fast, granted)
         };
         let exact = LaneScope::Exact(Bytes32([2; 32]));
-        assert_eq!(judge([lane(2)].into(), exact.clone()), Ok(()));
-        assert_eq!(judge([].into(), exact.clone()), Ok(()));
-        assert_eq!(judge([lane(2), lane(3)].into(), exact), REFUSED);
-        assert_eq!(judge([lane(2), lane(3)].into(), LaneScope::Any), Ok(()));
+        assert_eq!(judge([lane(2)].into(), Some(&exact)), Ok(()));
+        assert_eq!(judge([].into(), Some(&exact)), Ok(()));
+        assert_eq!(judge([lane(2), lane(3)].into(), Some(&exact)), REFUSED);
+        assert_eq!(judge([lane(2), lane(3)].into(), Some(&LaneScope::Any)), Ok(()));
+        assert_eq!(judge([lane(3)].into(), None), Ok(()), "another grant may have been in force");
     }
 }

@@ -2,6 +2,7 @@
 
 mod apply;
 mod commands;
+mod grant;
 mod network;
 
 use alloc::collections::{BTreeMap, VecDeque};
@@ -18,7 +19,8 @@ use remuda_wire::grant::StreamGrant;
 use remuda_wire::preimage::keccak256;
 use remuda_wire::Bytes32;
 
-use crate::command::{CommandId, PendingCommand};
+use self::grant::GrantRenewal;
+use crate::command::PendingCommand;
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
 use crate::key_book::KeyBook;
@@ -42,6 +44,8 @@ pub struct EngineConfig {
     pub credit: CreditTarget,
     /// Whether the application expects an encrypted stream: what it appends is sealed, or goes in the clear.
     pub encrypted: bool,
+    /// Whether the application can be asked for another grant.
+    pub renews_grant: bool,
     /// The transports to use, by the caller's word; `None` for those that the provider's record announces.
     pub transports: Option<Transports>,
 }
@@ -90,6 +94,8 @@ pub enum Output {
         /// What is signed.
         digest: Bytes32,
     },
+    /// Ask the application for another grant; answer with [`Engine::handle_grant`].
+    RenewGrant,
     /// Read the broker state, latest or pinned; answer with [`Engine::handle_chain_read`] and the same view.
     ReadChain {
         /// Which view; `None` for the latest.
@@ -129,7 +135,8 @@ pub struct Engine {
     waiting: Waiting,
     commands: BTreeMap<RequestHandle, PendingCommand>,
     /// Commands that were never sent: told once it is known why.
-    unsent: Vec<CommandId>,
+    unsent: Vec<PendingCommand>,
+    renewal: GrantRenewal,
     /// Another owner has taken the database over: this engine can keep nothing any more.
     fenced: bool,
     outputs: VecDeque<Output>,
@@ -146,7 +153,7 @@ impl Engine {
     pub fn new(config: EngineConfig) -> Result<Self, ApiMisuse> {
         let handshake = HandshakeConfig::new(config.context.clone(), config.stream_id, config.grant.clone())?;
         let channel = Link::new(ChannelConfig { session: SessionConfig::new(handshake), credit: config.credit });
-        Ok(Self {
+        let mut engine = Self {
             keys: KeyBook::new(config.context.clone(), config.stream_id),
             config,
             channel,
@@ -162,12 +169,15 @@ impl Engine {
             waiting: Waiting::Nothing,
             commands: BTreeMap::new(),
             unsent: Vec::new(),
+            renewal: GrantRenewal::default(),
             fenced: false,
             outputs: VecDeque::new(),
             seed: Bytes32::ZERO,
             ids: 0,
             backoff: Backoff::DEFAULT,
-        })
+        };
+        engine.plan_renewal(0);
+        Ok(engine)
     }
 
     /// Starts, also again after it was closed: reads the chain, then opens a session, and in it every subscription that has
@@ -179,6 +189,7 @@ impl Engine {
         } else if matches!(self.connection, Connection::Idle | Connection::Closed) {
             self.seed = keccak256(&random);
             self.chain_attempts = 0;
+            self.plan_renewal(0);
             self.outputs.push_back(Output::ReadChain { view: None });
             self.set_connection(Connection::Connecting);
         }
@@ -199,7 +210,11 @@ impl Engine {
         // What cannot be opened yet is not woken for: a time that is past would be woken for again and again.
         let re_entries =
             self.subscriptions.iter().filter(|(key, it)| self.can_open(key, it)).filter_map(|(_, it)| it.due_at());
-        [self.channel.wake_at(), self.chain_retry_at_ms, key_retry].into_iter().flatten().chain(re_entries).min()
+        [self.channel.wake_at(), self.chain_retry_at_ms, key_retry, self.renewal.wake_at()]
+            .into_iter()
+            .flatten()
+            .chain(re_entries)
+            .min()
     }
 
     /// The stream.

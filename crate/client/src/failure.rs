@@ -29,9 +29,27 @@ impl Failure {
             meaning: "the stream's provider announces no endpoint that may be dialled".into(),
         }
     }
-}
 
-impl Failure {
+    /// Too few chain nodes gave the same bytes.
+    pub fn chain_disagreement() -> Self {
+        Self {
+            code: "client/chain-disagreement".into(),
+            remedy: Remedy::Surface,
+            rule: "RESOLUTIONS §4".into(),
+            meaning: "too few of the chain nodes gave the same answer: nothing is taken from any of them, and they are asked again".into(),
+        }
+    }
+
+    /// The provider takes the grant no longer, and the application gave no other that it takes.
+    pub fn grant_not_renewed() -> Self {
+        Self {
+            code: "client/grant-not-renewed".into(),
+            remedy: Remedy::Surface,
+            rule: "CIP-39 §7".into(),
+            meaning: "the provider takes the grant no longer, and the application gave none that it takes".into(),
+        }
+    }
+
     /// The stream is encrypted, or not, against what the application expects: nothing is sent or read under a wrong belief.
     pub fn encryption_mismatch(is_encrypted: bool) -> Self {
         Self {

@@ -14,6 +14,7 @@ extern crate alloc;
 
 mod answer_check;
 mod append_check;
+mod chain_quorum;
 mod command;
 mod engine;
 mod event;
@@ -26,6 +27,7 @@ mod subscription;
 mod verifier;
 mod work;
 
+pub use chain_quorum::{ChainAnswer, ChainConclusion, ChainQuorum};
 pub use command::{Append, CommandId, CommandOutcome};
 pub use engine::{Engine, EngineConfig, Output};
 pub use event::{BatchSummary, Connection, Event, SegmentSummary, TransitionSummary};

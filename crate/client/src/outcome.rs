@@ -11,4 +11,6 @@ pub enum ChainReadError {
     Gone,
     /// HTTP 404: the node knows no such stream or block.
     NotFound,
+    /// Too few of several nodes gave the same answer.
+    Disagreement,
 }

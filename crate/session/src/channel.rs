@@ -15,6 +15,7 @@ use crate::backoff::Backoff;
 use crate::config::SessionConfig;
 use crate::credit::CreditTarget;
 use crate::entropy::Entropy;
+use crate::handshake::HandshakeConfig;
 use crate::long_poll::LongPollSession;
 use crate::misuse::ApiMisuse;
 use crate::output::{CloseCause, Output, PostId, RequestHandle, Slot};
@@ -116,6 +117,12 @@ impl LongPollChannel {
         self.resume_at_ms = now_ms;
         self.settle(now_ms);
         Ok(())
+    }
+
+    /// What every handshake from now on presents.
+    pub fn set_handshake(&mut self, handshake: HandshakeConfig) {
+        self.command.set_handshake(handshake.clone());
+        self.poll.set_handshake(handshake);
     }
 
     /// Queues a request in the session that it belongs to. A command opens the command session when it is closed.

@@ -18,6 +18,7 @@ use remuda_wire::{Bytes32, Signature};
 use crate::channel::{ChannelConfig, ChannelOutput, LongPollChannel};
 use crate::credit::CreditTarget;
 use crate::entropy::Entropy;
+use crate::handshake::HandshakeConfig;
 use crate::misuse::ApiMisuse;
 use crate::output::{CloseCause, Output, PostId, RequestHandle, Slot, SocketId};
 use crate::subscription::Subscriptions;
@@ -124,6 +125,12 @@ impl Link {
         }
         self.collect(now_ms);
         Ok(())
+    }
+
+    /// What every handshake from now on presents. Sessions that are open go on.
+    pub fn set_handshake(&mut self, handshake: HandshakeConfig) {
+        self.socket.set_handshake(handshake.clone());
+        self.polls.set_handshake(handshake);
     }
 
     /// Queues a request in the session that it belongs to.

@@ -33,7 +33,7 @@ use remuda_wire::{Bytes32, Refusal, Remedy, Signature};
 use crate::config::SessionConfig;
 use crate::conversation::{Conversation, Pending};
 use crate::entropy::Entropy;
-use crate::handshake::{handshake_answer, AwaitChallenge, AwaitOpened, AwaitSignature, Open};
+use crate::handshake::{handshake_answer, AwaitChallenge, AwaitOpened, AwaitSignature, HandshakeConfig, Open};
 use crate::misuse::ApiMisuse;
 use crate::output::{CloseCause, Output, PostId, RequestHandle, Slot};
 use crate::provider_error::ProviderError;
@@ -131,6 +131,11 @@ impl LongPollSession {
     pub(crate) fn restart(&mut self, now_ms: u64) {
         self.failures = 0;
         self.begin(now_ms);
+    }
+
+    /// What the next handshake presents.
+    pub fn set_handshake(&mut self, handshake: HandshakeConfig) {
+        self.config.handshake = handshake;
     }
 
     /// Queues one request. Requests are sent in order, each after the one before it is settled.

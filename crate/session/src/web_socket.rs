@@ -28,7 +28,7 @@ use crate::config::SessionConfig;
 use crate::conversation::{Conversation, Pending};
 use crate::credit::CreditTarget;
 use crate::entropy::Entropy;
-use crate::handshake::{handshake_answer, AwaitChallenge, AwaitOpened, AwaitSignature, Open};
+use crate::handshake::{handshake_answer, AwaitChallenge, AwaitOpened, AwaitSignature, HandshakeConfig, Open};
 use crate::misuse::ApiMisuse;
 use crate::output::{CloseCause, Output, RequestHandle, Slot, SocketId};
 use crate::queue::RequestQueue;
@@ -123,6 +123,11 @@ impl WebSocketSession {
         self.paused = false;
         self.begin(now_ms);
         Ok(())
+    }
+
+    /// What the next handshake presents.
+    pub fn set_handshake(&mut self, handshake: HandshakeConfig) {
+        self.config.handshake = handshake;
     }
 
     /// Queues one request. Requests are sent in order.

@@ -9,15 +9,17 @@ use std::rc::Rc;
 use futures_channel::mpsc::{unbounded, UnboundedReceiver, UnboundedSender};
 use futures_util::future::{select, AbortHandle, Abortable, Either};
 use futures_util::StreamExt;
-use remuda_client::{ChainReadError, CommandId, Engine, EngineConfig, Event, Failure, Output, SubscriptionSpec};
+use remuda_client::{ChainAnswer, CommandId, Engine, EngineConfig, Event, Failure, Output, SubscriptionSpec};
 use remuda_position::{commit, Committed, Fence, PositionKey, Store, StoreError, StoredPosition};
 use remuda_session::{ApiMisuse, PostId, Slot, SocketId, Transport, TransportError, Transports};
 use remuda_wire::chain::EndpointTransport;
 use remuda_wire::context::FinalizedView;
+use remuda_wire::grant::StreamGrant;
 use remuda_wire::request::RequestBody;
 use remuda_wire::{Bytes32, Remedy, Signature};
 use wasm_bindgen_futures::spawn_local;
 
+use crate::chain_nodes::ChainNodes;
 use crate::clock::{now_ms, random_bytes, sleep_until, NoRandomness};
 use crate::dial::{DialRefused, Endpoint, PlainLoopback};
 use crate::fetch::{self, ExchangeLimits, HttpFault};
@@ -25,29 +27,27 @@ use crate::web_socket::{Socket, SocketEvent};
 
 /// A poll: 16 MiB (`RESOLUTIONS.md` §9), and longer than the engine's own deadline, so that the engine decides.
 const POST_LIMITS: ExchangeLimits = ExchangeLimits { max_body_bytes: 16 * 1024 * 1024, timeout_ms: 120_000 };
-/// A chain read: a broker state is a few kilobytes.
-const CHAIN_READ_LIMITS: ExchangeLimits = ExchangeLimits { max_body_bytes: 256 * 1024, timeout_ms: 20_000 };
 
 /// Where a driver finds its peers.
 #[derive(Clone, Debug)]
 pub struct Addresses {
-    node: String,
+    nodes: ChainNodes,
     endpoints: Vec<String>,
     plain: PlainLoopback,
 }
 
 impl Addresses {
-    /// The chain node, the provider's endpoints by the caller's word (none for those that its record announces), and whether
+    /// The chain nodes, the provider's endpoints by the caller's word (none for those that its record announces), and whether
     /// this machine may be dialled without TLS.
     ///
     /// # Errors
     /// [`DialRefused`], of the first endpoint that can be dialled neither for long-poll nor for a WebSocket.
-    pub fn new(node: String, endpoints: Vec<String>, plain: PlainLoopback) -> Result<Self, DialRefused> {
+    pub fn new(nodes: ChainNodes, endpoints: Vec<String>, plain: PlainLoopback) -> Result<Self, DialRefused> {
         for uri in &endpoints {
             let web_socket = Endpoint::admit(uri, Transport::WebSocket, plain);
             Endpoint::admit(uri, Transport::LongPoll, plain).or(web_socket)?;
         }
-        Ok(Self { node, endpoints, plain })
+        Ok(Self { nodes, endpoints, plain })
     }
 
     /// The transports that the caller named endpoints for; `None` without any.
@@ -57,11 +57,14 @@ impl Addresses {
     }
 }
 
-/// The holder key: it signs 32-byte digests and is never seen.
+/// The holder: a key that signs 32-byte digests and is never seen, and where its grants come from.
 #[allow(async_fn_in_trait, reason = "a page has one thread: its futures are never sent to another")]
-pub trait Signer {
+pub trait Holder {
     /// Signs; `None` when the key or its owner refuses.
     async fn sign(&self, digest: Bytes32) -> Option<Signature>;
+
+    /// Another grant; `None` when there is none for now. Asked only of one that was configured to renew.
+    async fn renew_grant(&self) -> Option<StreamGrant>;
 }
 
 /// What an application asks a running driver for.
@@ -84,7 +87,8 @@ enum Input {
     Body { slot: Slot, post: PostId, answer: Result<Vec<u8>, HttpFault> },
     Socket { socket: SocketId, event: SocketEvent },
     Signed { slot: Slot, digest: Bytes32, signature: Option<Signature> },
-    Chain { view: Option<FinalizedView>, answer: Result<Vec<u8>, HttpFault> },
+    Grant(Option<StreamGrant>),
+    Chain { view: Option<FinalizedView>, answer: ChainAnswer },
     Loaded { key: PositionKey, answer: Result<Option<StoredPosition>, StoreError> },
     Committed(Result<Committed, StoreError>),
     Command(Command),
@@ -113,9 +117,9 @@ pub fn channel() -> (Commands, Inputs) {
 }
 
 /// Drives one engine until it is closed.
-pub struct Driver<S, K> {
+pub struct Driver<S, H> {
     store: Rc<S>,
-    signer: Rc<K>,
+    holder: Rc<H>,
     addresses: Addresses,
     commands: Commands,
     inputs: UnboundedReceiver<Input>,
@@ -135,12 +139,12 @@ pub enum StartError {
     NoRandomness(NoRandomness),
 }
 
-impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
+impl<S: Store + 'static, H: Holder + 'static> Driver<S, H> {
     /// A driver over a store, a key and a command queue.
-    pub fn new(store: Rc<S>, signer: Rc<K>, addresses: Addresses, commands: Commands, inputs: Inputs) -> Self {
+    pub fn new(store: Rc<S>, holder: Rc<H>, addresses: Addresses, commands: Commands, inputs: Inputs) -> Self {
         Self {
             store,
-            signer,
+            holder,
             addresses,
             commands,
             inputs: inputs.0,
@@ -212,9 +216,9 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
                 engine.handle_signature(slot, &digest, signature, now);
             }
             Input::Signed { slot, digest, signature: None } => engine.handle_signing_failed(slot, &digest, now),
+            Input::Grant(grant) => engine.handle_grant(grant, now),
             Input::Chain { view, answer } => {
-                let answer = answer.as_deref().map_err(chain_read_error);
-                engine.handle_chain_read(view.as_ref(), answer, now);
+                engine.handle_chain_read(view.as_ref(), answer.as_deref().map_err(|error| *error), now);
             }
             Input::Loaded { key, answer: Ok(stored) } => engine.handle_loaded(key, stored, now),
             Input::Loaded { key, answer: Err(error) } => engine.handle_load_failed(key, &error, now),
@@ -250,16 +254,18 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
                     self.sockets.remove(&socket);
                 }
                 Output::Sign { slot, digest } => {
-                    let signer = Rc::clone(&self.signer);
-                    self.beside(async move { Input::Signed { slot, digest, signature: signer.sign(digest).await } });
+                    let holder = Rc::clone(&self.holder);
+                    self.beside(async move { Input::Signed { slot, digest, signature: holder.sign(digest).await } });
+                }
+                Output::RenewGrant => {
+                    let holder = Rc::clone(&self.holder);
+                    self.beside(async move { Input::Grant(holder.renew_grant().await) });
                 }
                 Output::ReadChain { view } => {
-                    let node = self.chain_read_endpoint(engine.stream_id(), view.as_ref());
+                    let (nodes, stream_id, plain) =
+                        (self.addresses.nodes.clone(), engine.stream_id(), self.addresses.plain);
                     self.beside(async move {
-                        let answer = match node {
-                            Ok(node) => fetch::get(&node, CHAIN_READ_LIMITS, None).await,
-                            Err(refused) => Err(HttpFault::Other(refused.to_string())),
-                        };
+                        let answer = nodes.read(stream_id, view.as_ref(), plain).await;
                         Input::Chain { view, answer }
                     });
                 }
@@ -326,16 +332,9 @@ impl<S: Store + 'static, K: Signer + 'static> Driver<S, K> {
         let mut registered = engine.endpoints().iter().filter(|endpoint| endpoint.transport == registered_for);
         registered.find_map(|endpoint| admit(&endpoint.uri))
     }
-
-    fn chain_read_endpoint(&self, stream_id: Bytes32, view: Option<&FinalizedView>) -> Result<Endpoint, DialRefused> {
-        let node = self.addresses.node.trim_end_matches('/');
-        let pin = view.map_or_else(String::new, |view| format!("&block={}", view.block_hash));
-        let uri = format!("{node}/cbqs/broker-state?stream={stream_id}{pin}");
-        Endpoint::admit(&uri, Transport::LongPoll, self.addresses.plain)
-    }
 }
 
-const fn transport_error(fault: &HttpFault) -> TransportError {
+pub(crate) const fn transport_error(fault: &HttpFault) -> TransportError {
     match fault {
         HttpFault::Offline => TransportError::Offline,
         HttpFault::Timeout => TransportError::Timeout,
@@ -344,14 +343,6 @@ const fn transport_error(fault: &HttpFault) -> TransportError {
         HttpFault::Redirected => TransportError::Redirected,
         HttpFault::Aborted => TransportError::Aborted,
         HttpFault::Other(_) => TransportError::Other,
-    }
-}
-
-const fn chain_read_error(fault: &HttpFault) -> ChainReadError {
-    match fault {
-        HttpFault::Http { status: 410 } => ChainReadError::Gone,
-        HttpFault::Http { status: 404 } => ChainReadError::NotFound,
-        other => ChainReadError::Transport(transport_error(other)),
     }
 }
 

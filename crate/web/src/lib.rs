@@ -7,6 +7,7 @@
 //! ```
 //! Everything runs in a page and in a worker. Nothing here judges what a peer says: bytes come out as they came in.
 
+pub mod chain_nodes;
 pub mod clock;
 pub mod dial;
 pub mod driver;

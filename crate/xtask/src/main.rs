@@ -14,6 +14,7 @@ mod glue;
 mod pages;
 mod process;
 mod setup;
+mod simulate;
 mod stamp;
 mod suites;
 mod tally;
@@ -71,6 +72,8 @@ enum Command {
     Vectors(vectors::Request),
     /// Judge an audit file; the exit code is the verdict.
     Audit(audit::Request),
+    /// Thousands of seeded schedules of faults and crashes against the client's engine.
+    Simulate(simulate::Request),
     /// Any bytes at all against every decoder and the auditor; what crashes is kept in fuzz/fixtures.
     Fuzz(fuzz::Request),
     /// Build the wasm that ships, with its glue, into pkg/generated.
@@ -121,6 +124,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Codegen { check } => codegen::run(workspace, check),
         Command::Vectors(request) => vectors::run(workspace, setup, &request, tally),
         Command::Audit(request) => audit::run(workspace, &request),
+        Command::Simulate(request) => simulate::run(workspace, &request, tally),
         Command::Fuzz(request) => fuzz::run(workspace, &request, tally),
         Command::Wasm => {
             artefacts::build(workspace, setup)?;

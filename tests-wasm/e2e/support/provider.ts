@@ -18,6 +18,8 @@ export interface ProviderOptions {
   lie?: string;
   /** Honest checkpoints before the lie. */
   lieAfter?: number;
+  /** Whether {@link Provider.control} works. */
+  control?: boolean;
 }
 
 export class Provider {
@@ -46,7 +48,7 @@ export class Provider {
 
   /** Starts it, again at the same address and over the same data; differently, where `over` says so. */
   async start(over: ProviderOptions = {}): Promise<void> {
-    const { writer = 40, lanes = 8, batchMs = 100, lie, lieAfter } = Object.assign(this.options, over);
+    const { writer = 40, lanes = 8, batchMs = 100, lie, lieAfter, control } = Object.assign(this.options, over);
     const child = spawn(
       program(),
       [
@@ -54,6 +56,7 @@ export class Provider {
         ...["--data", this.#data, "--listen", this.#address, "--pages", process.env["REMUDA_PAGES"] ?? join(ROOT, "www/dist")],
         ...["--writer", String(writer), "--lanes", String(lanes), "--batch-ms", String(batchMs)],
         ...(lie === undefined ? [] : ["--lie", lie]),
+        ...(control ? ["--control"] : []),
         ...(lieAfter === undefined ? [] : ["--lie-after", String(lieAfter)]),
       ],
       { stdio: ["ignore", "pipe", "pipe"] },
@@ -67,6 +70,16 @@ export class Provider {
         if (line.startsWith(LISTENING)) resolve(new URL(line.slice(LISTENING.length)).host);
       });
     });
+  }
+
+  /** Has something happen in it: what, and how. */
+  async control(what: string, how: object): Promise<void> {
+    const response = await fetch(`${this.url}/demo/control/${what}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(how),
+    });
+    if (!response.ok) throw new Error(`control ${what}: ${response.status} ${await response.text()}`);
   }
 
   /** Ends it, and not before it has ended. */

@@ -134,7 +134,8 @@ impl Engine {
         let verifier = ResponseVerifier { context: &self.config.context, keys: &self.keys };
         let class = self.keys.stream().map(|stream| stream.delivery_class);
         let judged = verifier.verify_result(&command.request, result).and_then(|answered| {
-            class.map_or(Ok(()), |class| check_answer(&answered, class, &self.config.grant))?;
+            let granted = (!self.config.renews_grant).then_some(&self.config.grant.lane_scope);
+            class.map_or(Ok(()), |class| check_answer(&answered, class, granted))?;
             Ok(answered)
         });
         let outcome = match judged {
@@ -250,6 +251,7 @@ impl Engine {
     /// Closes for good: nothing more is sent, and nothing that still comes counts.
     pub(super) fn halt(&mut self, now_ms: u64) {
         self.chain_retry_at_ms = None;
+        self.abandon_renewal();
         self.channel.close(now_ms);
         self.handle_channel(now_ms);
         self.set_connection(Connection::Closed);

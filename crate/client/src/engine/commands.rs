@@ -96,6 +96,7 @@ impl Engine {
     }
 
     pub(super) fn send_command(&mut self, command: PendingCommand, now_ms: u64) {
+        let Err(command) = self.keep_for_grant(command) else { return };
         match self.channel.submit(command.request.clone(), now_ms) {
             Ok(handle) => {
                 self.commands.insert(handle, command);

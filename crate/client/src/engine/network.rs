@@ -93,6 +93,7 @@ impl Engine {
                 let failure = match error {
                     ChainReadError::Gone | ChainReadError::NotFound => Refusal::from(VerifyError::KeyUnresolved).into(),
                     ChainReadError::Transport(error) => Failure::from(&error),
+                    ChainReadError::Disagreement => Failure::chain_disagreement(),
                 };
                 let retry_at_ms = self.chain_retry(now_ms);
                 self.chain_failed(view, failure, retry_at_ms, now_ms);
@@ -147,6 +148,7 @@ impl Engine {
         if let Err(misuse) = self.channel.handle_start(now_ms, seed, transports) {
             self.fail(None, misuse.into());
         }
+        self.resend_refused(now_ms);
         self.handle_channel(now_ms);
     }
 
@@ -183,6 +185,7 @@ impl Engine {
                 self.outputs.push_back(Output::ReadChain { view: Some(view.clone()) });
             }
         }
+        self.renew_when_due(now_ms);
         self.channel.handle_time(now_ms);
         self.handle_channel(now_ms);
         self.open_due(now_ms);
@@ -196,12 +199,18 @@ impl Engine {
                 ChannelOutput::PollRefused { error, .. } => self.fail(None, Failure::from(&error)),
             }
         }
-        for id in core::mem::take(&mut self.unsent) {
-            let outcome = CommandOutcome::Refused(Failure::from(&TransportError::Offline));
-            self.tell(Event::Settled { id, outcome });
-        }
+        self.settle_unsent(&Failure::from(&TransportError::Offline));
         self.apply_work(now_ms);
         self.pace(now_ms);
+    }
+
+    /// Commands that were never sent had no effect: they are kept for another grant, or refused with why.
+    fn settle_unsent(&mut self, why: &Failure) {
+        for command in core::mem::take(&mut self.unsent) {
+            if let Err(command) = self.keep_for_grant(command) {
+                self.tell(Event::Settled { id: command.id, outcome: CommandOutcome::Refused(why.clone()) });
+            }
+        }
     }
 
     /// No more is asked for while too much waits to be applied: credit counts what has arrived, and a disk may be slower than a peer.
@@ -230,6 +239,7 @@ impl Engine {
             }
             SessionOutput::Answer { handle, result } => self.handle_answer(handle, result, now_ms),
             SessionOutput::Frame(frame) => self.handle_frame(frame),
+            SessionOutput::SubscriptionEnded { error, .. } if self.refused_grant(&error, now_ms) => {}
             SessionOutput::SubscriptionEnded { subscription_id, error } => {
                 // After what came before it: the last batches of a subscription are as good as any.
                 self.work.push_back(Work::Ended(subscription_id, Failure::from(&error)));
@@ -242,7 +252,7 @@ impl Engine {
             }
             SessionOutput::Unsent { handle } => {
                 self.opening.remove(&handle);
-                self.unsent.extend(self.commands.remove(&handle).map(|command| command.id));
+                self.unsent.extend(self.commands.remove(&handle));
             }
             SessionOutput::Closed { cause, retry_at_ms } => self.handle_closed(slot, &cause, retry_at_ms, now_ms),
         }
@@ -258,6 +268,11 @@ impl Engine {
                 // The session is gone, not the right to ask: it had no effect, and the next session takes it.
                 Err(error) if error.kind() == ErrorKind::InvalidProofOfPossession && !command.sent_again => {
                     self.send_command(PendingCommand { sent_again: true, ..command }, now_ms);
+                    return;
+                }
+                // Nor the right to ask for ever: it had no effect, and another grant may allow it.
+                Err(error) if !command.sent_again && self.refused_grant(&error, now_ms) => {
+                    self.unsent.push(command);
                     return;
                 }
                 // The peer has seen this very counter: a copy of ours was faster, and its answer is lost.
@@ -279,6 +294,7 @@ impl Engine {
                         self.tell(Event::StatusChanged);
                     }
                 }
+                Err(error) if self.refused_grant(&error, now_ms) => {}
                 Err(error) => self.subscription_failed(key, Failure::from(&error), now_ms),
             }
         }
@@ -301,11 +317,10 @@ impl Engine {
 
     /// A session ended: what waits of it is dropped, every subscription starts again at its boundary.
     fn handle_closed(&mut self, slot: Slot, cause: &CloseCause, retry_at_ms: Option<u64>, now_ms: u64) {
+        self.closed_for_grant(cause, now_ms);
         if slot == Slot::Command {
-            for id in core::mem::take(&mut self.unsent) {
-                self.tell(Event::Settled { id, outcome: CommandOutcome::Refused(Failure::from(cause)) });
-            }
-            if !matches!(cause, CloseCause::Requested | CloseCause::Expired) {
+            self.settle_unsent(&Failure::from(cause));
+            if !self.renewal.is_needed() && !matches!(cause, CloseCause::Requested | CloseCause::Expired) {
                 self.fail(None, Failure::from(cause));
             }
             return;
@@ -325,6 +340,9 @@ impl Engine {
             if had_begun && subscription.state != SubscriptionState::Failed {
                 subscription.state = SubscriptionState::Due { attempt: subscription.attempts, at_ms: now_ms };
             }
+        }
+        if self.renewal.is_needed() {
+            return;
         }
         if !matches!(
             cause,

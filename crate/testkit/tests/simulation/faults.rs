@@ -5,6 +5,7 @@ use remuda_session::Transports;
 
 use crate::honest::three_lanes;
 use crate::provider::settings;
+use crate::schedules::{run_all, share};
 use crate::weather::Weather;
 use crate::world::{simulate, CrashAt, World};
 
@@ -153,11 +154,6 @@ fn has_checkpoint_of_this_lineage(world: &World, client: usize) -> bool {
         && subscriptions.values().all(|it| it.boundary().checkpoint().is_some_and(|end| end.broker_epoch == lineage))
 }
 
-/// `REMUDA_SEEDS` asks for more.
-fn seeds() -> u64 {
-    std::env::var("REMUDA_SEEDS").ok().map_or(12, |seeds| seeds.parse().expect("a number"))
-}
-
 /// In turn, so that every transport meets every fault.
 const fn transports_of(seed: u64) -> Transports {
     match seed % 3 {
@@ -168,13 +164,12 @@ const fn transports_of(seed: u64) -> Transports {
 }
 
 #[test]
-fn random_faults() {
-    let mut total = [0; 3];
-    for seed in 0..seeds() {
+fn on_any_schedule_nothing_is_lost_and_nothing_repeated() {
+    let total = run_all("fast", share(80), |seed| {
         let (events, counts) = schedule(seed, transports_of(seed));
-        assert!(events.len() > 50);
-        total.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
-    }
+        assert!(events.len() > 50, "seed {seed}");
+        counts
+    });
     assert!(total.iter().all(|count| *count > 10), "crashes, restarts, freezes: {total:?}");
 }
 

@@ -2,12 +2,14 @@
 
 mod checks;
 mod faults;
+mod grants;
 mod honest;
 mod lies;
 mod lifecycle;
 mod provider;
 mod random;
 mod resume;
+mod schedules;
 mod sockets;
 mod standard;
 mod weather;

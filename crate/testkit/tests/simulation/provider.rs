@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use remuda_client::ChainReadError;
 use remuda_dev_provider::broker::application_header;
+use remuda_dev_provider::chain::Operation;
 use remuda_dev_provider::demo;
 use remuda_dev_provider::exchange::Connection;
 use remuda_dev_provider::http::Site;
@@ -166,6 +167,12 @@ impl Provider {
         }
     }
 
+    /// Finalizes one more block with this change.
+    pub fn operate(&self, operation: Operation) {
+        let broker = &self.site().exchange.broker;
+        broker.chain.perform(operation, &broker.keys).expect("the provider's store works");
+    }
+
     /// Takes one record of another writer.
     pub async fn write(&self, lane: Bytes32, number: u64) {
         self.write_sized(lane, number, 0).await;
@@ -208,12 +215,12 @@ impl Provider {
         LaneScope::Set(LaneSet::new(self.lanes()[..count].to_vec()).expect("few").expect("some"))
     }
 
-    /// A day's grant of everything for `holder`.
-    pub fn grant(&self, holder: &Bytes32) -> StreamGrant {
+    /// A grant of everything for `holder`.
+    pub fn grant(&self, holder: &Bytes32, ttl_ms: u64) -> StreamGrant {
         let broker = &self.site().exchange.broker;
         let request = serde_json::json!({
             "holderKey": holder.to_string(),
-            "ttlMs": 86_400_000_u64,
+            "ttlMs": ttl_ms,
             "verbs": ["APPEND", "CONSUME", "REPLAY", "LANE_ADMIN"],
             "hpkeKey": broker.chain.stream().encrypted.then(|| holder.to_string()),
         });

@@ -15,6 +15,7 @@ use remuda_wire::scope::LaneScope;
 use remuda_wire::{Bytes32, Canonical};
 
 use crate::provider::settings;
+use crate::schedules::{run_all, share};
 use crate::weather::Weather;
 use crate::world::{now, simulate, World};
 
@@ -188,11 +189,9 @@ fn schedule(seed: u64, transports: Transports) -> [u32; 3] {
 
 #[test]
 fn on_any_schedule_every_receipt_is_linked_once() {
-    let mut total = [0; 3];
-    for seed in 0..6 {
-        let transports = if seed % 2 == 0 { Transports::Both } else { Transports::LongPoll };
-        total.iter_mut().zip(schedule(seed, transports)).for_each(|(total, count)| *total += count);
-    }
+    let total = run_all("standard", share(20), |seed| {
+        schedule(seed, if seed % 2 == 0 { Transports::Both } else { Transports::LongPoll })
+    });
     assert!(total.iter().all(|count| *count > 5), "appends, crashes, restarts: {total:?}");
 }
 

@@ -25,6 +25,7 @@ use remuda_session::{CreditTarget, PostId, Slot, SocketId, TransportError, Trans
 use remuda_verify::response::AnsweredResult;
 use remuda_wire::context::FinalizedView;
 use remuda_wire::frame::{ClientFrame, ClientMessage};
+use remuda_wire::grant::StreamGrant;
 use remuda_wire::preimage::keccak256;
 use remuda_wire::request::{OpenSubscriptionRequest, RequestBody};
 use remuda_wire::{Bytes, Bytes24, Bytes32, Signature};
@@ -45,6 +46,7 @@ enum Input {
     Body { slot: Slot, post: PostId, answer: Result<Vec<u8>, TransportError> },
     Socket { socket: SocketId, event: SocketEvent },
     Signed { slot: Slot, digest: Bytes32 },
+    Grant(Option<Box<StreamGrant>>),
     Chain { view: Option<FinalizedView>, answer: Result<Vec<u8>, ChainReadError> },
     Load(PositionKey),
     Apply(Box<Admission>),
@@ -114,6 +116,12 @@ pub struct World {
     pub keyring: Option<Keyring>,
     /// What every client is offered.
     pub transports: Transports,
+    /// How long grants are good, and whether tabs are given new ones.
+    pub grant_ttl_ms: u64,
+    pub renews_grant: bool,
+    /// How often a tab asked for a new grant, and how often it is to get none.
+    pub renewals: u32,
+    pub fail_renewals: u32,
     /// Changes the body of an answer.
     pub bend: Option<fn(&mut Vec<u8>)>,
     began: Instant,
@@ -149,6 +157,10 @@ impl World {
             credit: CreditTarget { records: 256, bytes: 1 << 20 },
             keyring: None,
             transports: Transports::LongPoll,
+            grant_ttl_ms: 86_400_000,
+            renews_grant: false,
+            renewals: 0,
+            fail_renewals: 0,
             bend: None,
             began,
             seed,
@@ -195,11 +207,12 @@ impl World {
         let config = EngineConfig {
             context: self.provider.context(),
             stream_id: self.provider.stream_id(),
-            grant: self.provider.grant(&holder),
+            grant: self.provider.grant(&holder, self.grant_ttl_ms),
             fence,
             budget: AdmissionBudget::default(),
             credit: self.credit,
             encrypted: self.keyring.is_some(),
+            renews_grant: self.renews_grant,
             transports: Some(self.transports),
         };
         Engine::new(config).expect("a grant for this stream")
@@ -425,6 +438,7 @@ impl World {
             Input::Load(key) if self.random.chance(self.weather.unreadable) => {
                 engine.handle_load_failed(key, &StoreError::Aborted, now_ms);
             }
+            Input::Grant(grant) => engine.handle_grant(grant.map(|grant| *grant), now_ms),
             Input::Load(key) => {
                 let stored = now(self.store.load(key)).expect("a store in memory");
                 engine.handle_loaded(key, stored, now_ms);
@@ -490,6 +504,14 @@ impl World {
                 }
                 Output::Disconnect { socket } => drop(self.clients[client].sockets.remove(&socket)),
                 Output::Sign { slot, digest } => self.later(client, Input::Signed { slot, digest }),
+                Output::RenewGrant => {
+                    self.renewals += 1;
+                    let fails = core::mem::take(&mut self.fail_renewals);
+                    self.fail_renewals = fails.saturating_sub(1);
+                    let holder = Bytes32(self.key.verifying_key().to_bytes());
+                    let grant = (fails == 0).then(|| self.provider.grant(&holder, self.grant_ttl_ms).into());
+                    self.later(client, Input::Grant(grant));
+                }
                 Output::ReadChain { view } => {
                     let answer = if self.random.chance(self.weather.lose_read) {
                         Err(ChainReadError::Transport(TransportError::Aborted))

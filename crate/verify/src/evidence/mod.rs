@@ -18,6 +18,7 @@
 
 mod claim;
 mod coverage;
+mod generation;
 mod object;
 mod pool;
 mod stairs;
@@ -25,7 +26,7 @@ mod stairs;
 mod tests;
 
 pub use object::AuthenticatedObject;
-pub use pool::EvidencePool;
+pub use pool::{EvidencePool, GENERATION_OBJECTS};
 
 use remuda_wire::verdict::Contradiction;
 

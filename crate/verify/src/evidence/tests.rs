@@ -135,6 +135,32 @@ fn the_pool_equals_comparing_all_pairs() {
 }
 
 #[test]
+fn a_full_pool_compares_with_at_least_a_generation_and_says_what_it_forgot() {
+    const GENERATION: usize = 8;
+    let mut random = Random(23);
+    for round in 0..300 {
+        let mut pool = EvidencePool::with_generations_of(GENERATION);
+        let mut kept: Vec<(usize, Claim)> = Vec::new();
+        for item in 0..60 {
+            let new = claim(&mut random, 6, [6, 12, 40, 100][round % 4]);
+            let got = pool.insert_claim(item, new.clone());
+            if kept.iter().any(|(_, claim)| claim.digest == new.digest) {
+                assert!(got.is_empty());
+                continue;
+            }
+            assert_eq!(got, naive(&kept, &new), "round {round}, item {item}");
+            if kept.len() == 2 * GENERATION {
+                kept.drain(..GENERATION);
+            }
+            kept.push((item, new));
+            assert_eq!(pool.len(), kept.len());
+            assert_eq!(pool.forgot(), kept[0].0 > 0);
+        }
+        assert!(pool.forgot());
+    }
+}
+
+#[test]
 fn a_pair_is_judged_alike_both_ways() {
     let mut random = Random(7);
     for _ in 0..50_000 {

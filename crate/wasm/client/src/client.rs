@@ -9,6 +9,7 @@ use remuda_client::{Append, CommandId, EngineConfig, Event, Failure, Keyring};
 use remuda_position::memory::MemoryStore;
 use remuda_position::{AdmissionBudget, Boundary, PositionKey, Store, StoredRow};
 use remuda_session::CreditTarget;
+use remuda_web::chain_nodes::ChainNodes;
 use remuda_web::clock::{now_ms, random_bytes};
 use remuda_web::dial::PlainLoopback;
 use remuda_web::driver::{channel, Addresses, Command, Commands, Driver, Inputs};
@@ -22,11 +23,12 @@ use remuda_wire::{Bytes, Bytes24, Bytes32, Canonical};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::JsValue;
 
+use crate::holder::JsHolder;
 use crate::object::Builder;
 use crate::options::{
-    bytes, data_key, digest, flag, function, keyring, member, object, optional_text, subscription_spec, text, texts,
+    bytes, data_key, digest, flag, function, keyring, member, object, optional_count, optional_function, optional_text,
+    subscription_spec, text, texts,
 };
-use crate::signer::JsSigner;
 use crate::thrown::{bad_argument, store_error, thrown};
 use crate::to_js;
 
@@ -39,7 +41,7 @@ struct Inner {
     stream_id: Bytes32,
     grant: StreamGrant,
     addresses: Addresses,
-    signer: Rc<JsSigner>,
+    holder: Rc<JsHolder>,
     /// The data keys, of a stream that the application expects to be encrypted.
     keyring: Option<RefCell<Keyring>>,
     on_event: Function,
@@ -66,7 +68,9 @@ impl Client {
         let stream_id = digest(&text(&options, "streamId")?, "streamId")?;
         let grant: StreamGrant = object(&bytes(&options, "grant")?)?;
         let plain = if flag(&options, "allowLoopback") { PlainLoopback::Allow } else { PlainLoopback::Refuse };
-        let addresses = Addresses::new(text(&options, "node")?, texts(&options, "endpoints")?, plain)
+        let nodes = ChainNodes::new(texts(&options, "nodes")?, optional_count(&options, "quorum")?)
+            .ok_or_else(|| bad_argument("`quorum` is more than half of the nodes, and not more than all"))?;
+        let addresses = Addresses::new(nodes, texts(&options, "endpoints")?, plain)
             .map_err(|refused| bad_argument(&refused.to_string()))?;
         let store = match text(&options, "storage")?.as_str() {
             "durable" => {
@@ -82,7 +86,10 @@ impl Client {
             stream_id,
             grant,
             addresses,
-            signer: Rc::new(JsSigner(function(&options, "sign")?)),
+            holder: Rc::new(JsHolder {
+                sign: function(&options, "sign")?,
+                renew_grant: optional_function(&options, "renewGrant")?,
+            }),
             keyring: keyring(&member(&options, "dataKeys"))?.map(RefCell::new),
             on_event: function(&options, "onEvent")?,
             commands,
@@ -102,7 +109,7 @@ impl Client {
         let inputs = inner.inputs.borrow_mut().take().ok_or_else(started)?;
         let driver = Driver::new(
             Rc::clone(&inner.store),
-            Rc::clone(&inner.signer),
+            Rc::clone(&inner.holder),
             inner.addresses.clone(),
             inner.commands.clone(),
             inputs,
@@ -115,6 +122,7 @@ impl Client {
             budget: AdmissionBudget::default(),
             credit: CREDIT,
             encrypted: inner.keyring.is_some(),
+            renews_grant: inner.holder.renew_grant.is_some(),
             transports,
         };
         let ran = driver.run(configure, |engine, event| inner.observe(engine, event)).await;

@@ -29,6 +29,16 @@ pub fn optional_text(options: &JsValue, name: &str) -> Result<Option<String>, Js
     }
 }
 
+/// A small count that may be absent.
+pub fn optional_count(options: &JsValue, name: &str) -> Result<Option<usize>, JsValue> {
+    let value = member(options, name);
+    if value.is_undefined() || value.is_null() {
+        return Ok(None);
+    }
+    let count = value.as_f64().map(|number| number.to_string()).and_then(|digits| digits.parse().ok());
+    count.map(Some).ok_or_else(|| bad_argument(&format!("`{name}` is a whole number, zero or more")))
+}
+
 /// A list of texts.
 pub fn texts(options: &JsValue, name: &str) -> Result<Vec<String>, JsValue> {
     let wrong = || bad_argument(&format!("`{name}` is a list of strings"));
@@ -44,6 +54,16 @@ pub fn flag(options: &JsValue, name: &str) -> bool {
 /// A function member.
 pub fn function(options: &JsValue, name: &str) -> Result<Function, JsValue> {
     member(options, name).dyn_into().map_err(|_| bad_argument(&format!("`{name}` is a function")))
+}
+
+/// A function member that may be absent.
+pub fn optional_function(options: &JsValue, name: &str) -> Result<Option<Function>, JsValue> {
+    let value = member(options, name);
+    if value.is_undefined() || value.is_null() {
+        Ok(None)
+    } else {
+        function(options, name).map(Some)
+    }
 }
 
 /// A `Uint8Array` member.
