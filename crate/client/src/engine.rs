@@ -4,6 +4,7 @@ mod apply;
 mod commands;
 mod grant;
 mod network;
+mod recording;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -24,6 +25,7 @@ use crate::command::PendingCommand;
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
 use crate::key_book::KeyBook;
+use crate::recorder::Recorder;
 use crate::subscription::{Load, Subscription};
 use crate::work::{Waiting, Work};
 
@@ -137,6 +139,9 @@ pub struct Engine {
     /// Commands that were never sent: told once it is known why.
     unsent: Vec<PendingCommand>,
     renewal: GrantRenewal,
+    recorder: Option<(PositionKey, Recorder)>,
+    /// Sessions so far.
+    sessions: u64,
     /// Another owner has taken the database over: this engine can keep nothing any more.
     fenced: bool,
     outputs: VecDeque<Output>,
@@ -170,6 +175,8 @@ impl Engine {
             commands: BTreeMap::new(),
             unsent: Vec::new(),
             renewal: GrantRenewal::default(),
+            recorder: None,
+            sessions: 0,
             fenced: false,
             outputs: VecDeque::new(),
             seed: Bytes32::ZERO,

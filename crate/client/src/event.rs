@@ -8,6 +8,7 @@ use remuda_wire::Bytes32;
 
 use crate::command::{CommandId, CommandOutcome};
 use crate::failure::Failure;
+use crate::recorder::Recording;
 
 /// How the engine stands to its provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +120,8 @@ pub enum Event {
         /// What.
         failure: Failure,
     },
+    /// A recording ended; `None` when there was none.
+    Recorded(Option<Recording>),
     /// A command was settled.
     Settled {
         /// Which.

@@ -76,6 +76,12 @@ impl KeyBook {
         Ok(())
     }
 
+    /// Has every view read again. What the first read said still holds.
+    pub fn forget_views(&mut self) {
+        self.keys.clear();
+        self.order.clear();
+    }
+
     /// The node no longer serves this view (HTTP 410): v1 never changes a stream's key, so the one first verified holds
     /// (`RESOLUTIONS.md` §9). Without an earlier read nothing is settled.
     pub fn handle_gone(&mut self, view: &FinalizedView) {

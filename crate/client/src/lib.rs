@@ -23,6 +23,7 @@ mod key_book;
 mod keyring;
 mod outcome;
 pub mod receiver;
+mod recorder;
 mod subscription;
 mod verifier;
 mod work;
@@ -34,4 +35,5 @@ pub use event::{BatchSummary, Connection, Event, SegmentSummary, TransitionSumma
 pub use failure::Failure;
 pub use keyring::{Keyring, OpenedPayload};
 pub use outcome::ChainReadError;
+pub use recorder::Recording;
 pub use subscription::{ProofScope, Subscription, SubscriptionSpec, SubscriptionState};

@@ -143,6 +143,8 @@ pub struct Subscription {
     /// Its verifier in the open session; `None` while it has no subscription there.
     pub(crate) verifier: Option<Verifier>,
     pub(crate) subscription_id: Option<Bytes32>,
+    /// The id that it last had, and in which session.
+    named: Option<(u64, Bytes32)>,
     /// Transitions that came before this subscription reached them.
     held: Vec<Rc<BrokerEpochTransition>>,
     /// The last failure and when it was, until there is progress again.
@@ -166,6 +168,7 @@ impl Subscription {
             load: Load::Needed,
             verifier: None,
             subscription_id: None,
+            named: None,
             held: Vec::new(),
             failure: None,
             verified_records: 0,
@@ -174,6 +177,15 @@ impl Subscription {
             attempts: 0,
             discarded: 0,
         }
+    }
+
+    /// Its id in a session: that of the session before, but `fresh_id` where it had one in this session already, since frames
+    /// of that one may still be on their way.
+    pub(crate) fn name(&mut self, session: u64, fresh_id: Bytes32) -> Bytes32 {
+        let earlier = self.named.filter(|(of_session, _)| *of_session != session).map(|(_, id)| id);
+        let id = earlier.unwrap_or(fresh_id);
+        self.named = Some((session, id));
+        id
     }
 
     /// Starts a verifier at the boundary and gives the request that asks for what follows it.

@@ -174,6 +174,16 @@ impl<T, const MAX: usize> List<T, MAX> {
         Ok(Self(elements))
     }
 
+    /// Adds an element where there is room for one.
+    ///
+    /// # Errors
+    /// [`OverBound`]: nothing was added.
+    pub fn push(&mut self, element: T) -> Result<(), OverBound> {
+        within(self.0.len().saturating_add(1), MAX)?;
+        self.0.push(element);
+        Ok(())
+    }
+
     /// The elements.
     pub fn into_vec(self) -> Vec<T> {
         self.0

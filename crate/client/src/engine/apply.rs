@@ -55,6 +55,7 @@ impl Engine {
             match (self.work.pop_front(), route) {
                 (Some(Work::Answer(command, result)), _) => self.judge_answer(command, result),
                 (Some(work), Some((_, key))) => {
+                    self.record_work(&key, &work);
                     if let Err(failure) = self.apply(key, work) {
                         self.subscription_failed(key, failure, now_ms);
                     }

@@ -136,7 +136,7 @@ impl Engine {
     }
 
     fn open(&mut self, key: PositionKey, now_ms: u64) -> Result<(), ApiMisuse> {
-        let subscription_id = self.fresh_id();
+        let (session, fresh_id) = (self.sessions, self.fresh_id());
         let stream = StreamFacts {
             context: self.config.context.clone(),
             stream_id: self.config.stream_id,
@@ -145,7 +145,11 @@ impl Engine {
             purpose: self.keys.stream().map_or(Purpose::Main, |stream| stream.purpose),
         };
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
+        let subscription_id = subscription.name(session, fresh_id);
         let request = subscription.open(&stream, subscription_id);
+        if let Some(recorder) = self.recorder_of(&key) {
+            recorder.subscription(&request);
+        }
         let handle = self.channel.submit(RequestBody::OpenSubscription(request), now_ms)?;
         self.opening.insert(handle, (key, subscription_id));
         self.routes.insert(subscription_id, key);
@@ -157,6 +161,9 @@ impl Engine {
     pub(super) fn leave(&mut self, key: PositionKey, now_ms: u64) {
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
         let Some(subscription_id) = subscription.detach() else { return };
+        if let Some(recorder) = self.recorder_of(&key) {
+            recorder.end();
+        }
         self.routes.remove(&subscription_id);
         let close = CloseSubscriptionRequest { stream_id: self.config.stream_id, subscription_id };
         // Not open there any more is as good as closed.

@@ -6,10 +6,11 @@ use remuda_session::{
     ChannelOutput, CloseCause, ErrorKind, Output as SessionOutput, PostId, ProviderError, RequestHandle,
 };
 use remuda_session::{RoutedFrame, Slot, SocketId, TransportError};
+use remuda_wire::chain::BrokerState;
 use remuda_wire::context::FinalizedView;
 use remuda_wire::response::ResponseBody;
 use remuda_wire::verdict::{Refusal, VerifyError};
-use remuda_wire::{Bytes32, Signature};
+use remuda_wire::{Bytes32, Canonical, Signature};
 
 use super::{Engine, Output};
 use crate::command::{CommandOutcome, PendingCommand};
@@ -79,7 +80,12 @@ impl Engine {
     ) {
         match answer {
             Ok(bytes) => match self.keys.handle_read(bytes, view) {
-                Ok(()) => self.chain_read(view, now_ms),
+                Ok(()) => {
+                    if let (Some((_, recorder)), Ok(read)) = (&mut self.recorder, BrokerState::from_bytes(bytes)) {
+                        recorder.chain_read(read);
+                    }
+                    self.chain_read(view, now_ms);
+                }
                 Err(refusal) => self.chain_failed(view, refusal.into(), None, now_ms),
             },
             Err(error) => {
@@ -234,6 +240,7 @@ impl Engine {
             SessionOutput::Opened { .. } if slot == Slot::Command => {}
             SessionOutput::Opened { .. } => {
                 self.in_session = true;
+                self.sessions = self.sessions.saturating_add(1);
                 self.set_connection(Connection::Open { transport: slot.transport() });
                 self.open_due(now_ms);
             }
@@ -262,6 +269,7 @@ impl Engine {
         if let Some(command) = self.commands.remove(&handle) {
             let outcome = match result {
                 Ok(body) => {
+                    self.record_answer(&body);
                     self.work.push_back(Work::Answer(command, body));
                     return;
                 }

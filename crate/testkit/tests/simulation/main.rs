@@ -8,6 +8,7 @@ mod lies;
 mod lifecycle;
 mod provider;
 mod random;
+mod recordings;
 mod resume;
 mod schedules;
 mod sockets;
