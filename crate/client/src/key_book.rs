@@ -118,3 +118,49 @@ impl KeySource for KeyBook {
         self.keys.get(&name(view))?.as_ref()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use remuda_testkit::builder::Provider;
+
+    /// A book, and the honest read at `height`, changed.
+    fn read_at(height: u64, change: impl FnOnce(&mut StreamRecord)) -> (KeyBook, BrokerState) {
+        let provider = Provider::new();
+        let mut read = provider.broker_state();
+        (read.view.height, read.view.block_hash) = (height, remuda_wire::preimage::keccak256(&height.to_be_bytes()));
+        change(read.stream.as_mut().expect("a stream"));
+        (KeyBook::new(provider.context, provider.stream_id), read)
+    }
+
+    #[test]
+    fn an_older_view_is_not_the_latest_and_a_contradiction_is_refused() {
+        let (mut book, newer) = read_at(100, |stream| stream.encryption_generation = 3);
+        book.handle_read(&newer.to_bytes(), None).expect("the first");
+        let older = read_at(99, |stream| stream.encryption_generation = 2).1;
+        book.handle_read(&older.to_bytes(), None).expect("heights may fall");
+        assert_eq!(
+            book.latest().map(|state| state.view.height),
+            Some(100),
+            "the view that rules is never an older one"
+        );
+        let fallen = read_at(101, |stream| stream.encryption_generation = 2).1;
+        let refused = book.handle_read(&fallen.to_bytes(), None);
+        assert_eq!(refused, Err(VerifyError::ChainInconsistent.into()));
+        let mut fork = newer;
+        fork.view.block_hash = Bytes32([1; 32]);
+        assert_eq!(book.handle_read(&fork.to_bytes(), None), Err(VerifyError::ChainInconsistent.into()));
+        assert_eq!(book.latest().map(|state| state.view.height), Some(100));
+    }
+
+    #[test]
+    fn a_pinned_read_of_another_view_is_refused() {
+        let (mut book, read) = read_at(100, |_| {});
+        let asked = read_at(99, |_| {}).1.view;
+        let refused = book.handle_read(&read.to_bytes(), Some(&asked));
+        assert_eq!(refused, Err(VerifyError::ChainInconsistent.into()));
+        assert!(book.latest().is_none() && !book.knows(&read.view), "nothing of it is used");
+        book.handle_read(&read.to_bytes(), Some(&read.view)).expect("the view that was asked for");
+        assert!(book.key_at(&read.view).is_some());
+    }
+}

@@ -13,6 +13,8 @@
 #![no_std]
 extern crate alloc;
 
+mod answer_check;
+mod append_check;
 mod chain_quorum;
 mod command;
 mod engine;

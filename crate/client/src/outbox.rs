@@ -333,14 +333,24 @@ impl Outbox {
 
     // --- sending
 
-    /// Lets what nobody can wait for any more end: what expired before it was sent, and acknowledged entries that no
-    /// subscription verifies, once there are too many.
-    pub(crate) fn let_go(&mut self, is_verified: impl Fn(&Bytes32) -> bool, now_ms: u64) {
+    /// Lets what nobody can wait for any more end: what expired before it was sent, or that `check` says no broker would take,
+    /// and acknowledged entries that no subscription verifies, once there are too many.
+    pub(crate) fn let_go(
+        &mut self,
+        is_verified: impl Fn(&Bytes32) -> bool,
+        check: impl Fn(&AppendRequest) -> Result<(), Failure>,
+        now_ms: u64,
+    ) {
         let mut unverified = Vec::new();
         for (number, entry) in &mut self.entries {
             let expires_at_ms = entry.request.expires_at_ms;
             match entry.state {
                 OutboxState::Queued if expires_at_ms != 0 && expires_at_ms <= now_ms => entry.fail(&expired()),
+                OutboxState::Queued => {
+                    if let Err(failure) = check(&entry.request) {
+                        entry.fail(&failure);
+                    }
+                }
                 OutboxState::Provisional(_) if !is_verified(&entry.request.lane_id) => unverified.push(*number),
                 _ => {}
             }

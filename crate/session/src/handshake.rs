@@ -191,6 +191,11 @@ impl AwaitSignature {
         self.proof.session_id
     }
 
+    /// The random bytes that the proof answers.
+    pub(crate) const fn challenge(&self) -> Bytes32 {
+        self.proof.challenge
+    }
+
     /// Puts the signature in: the next state, and the bytes of the `CompleteSession` frame.
     pub fn sign(self, signature: Signature, request_id: Bytes32) -> (AwaitOpened, Vec<u8>) {
         let session_id = self.proof.session_id;

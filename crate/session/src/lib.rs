@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`handshake`] | §7.1, §13.2: `AwaitChallenge -> AwaitSignature -> AwaitOpened -> Open` |
 //! | [`counter`], [`request`] | §7.1: proof counters, one request on its way to a signature |
+//! | `seen` | §7.1: sessions and challenges are met once |
 //! | [`credit`], [`subscription`], [`routed`] | §13.2: credit windows, live subscriptions, frames that are legal now |
 //! | [`backoff`], [`entropy`] | full-jitter delays and correlation ids from one seed |
 //! | [`provider_error`], [`transport_error`], [`misuse`] | errors by who is at fault, each with its remedy |
@@ -40,6 +41,7 @@ pub mod provider_error;
 mod queue;
 pub mod request;
 pub mod routed;
+mod seen;
 pub mod subscription;
 pub mod transport_error;
 pub mod web_socket;

@@ -39,6 +39,7 @@ use crate::output::{CloseCause, Output, PostId, RequestHandle, Slot};
 use crate::provider_error::ProviderError;
 use crate::queue::RequestQueue;
 use crate::request::UnsignedRequest;
+use crate::seen::SeenChallenges;
 use crate::subscription::Subscriptions;
 use crate::transport_error::TransportError;
 
@@ -83,6 +84,7 @@ pub struct LongPollSession {
     config: SessionConfig,
     entropy: Entropy,
     state: State,
+    seen: SeenChallenges,
     subscriptions: Subscriptions,
     queue: RequestQueue,
     outputs: VecDeque<Output>,
@@ -99,6 +101,7 @@ impl LongPollSession {
             config,
             entropy: Entropy::new([0; 32]),
             state: State::Closed,
+            seen: SeenChallenges::default(),
             subscriptions: Subscriptions::default(),
             outputs: VecDeque::new(),
             posts: 0,
@@ -392,7 +395,8 @@ impl LongPollSession {
         match core::mem::replace(&mut self.state, State::Closed) {
             State::Challenge(wait, _) => {
                 let request_id = *wait.request_id();
-                match judge_handshake(frames, &request_id, |frame| wait.handle(frame, now_ms)) {
+                let seen = &mut self.seen;
+                match judge_handshake(frames, &request_id, |frame| Ok(seen.admit(wait.handle(frame, now_ms)?)?)) {
                     Ok(wait) => {
                         self.outputs.push_back(Output::Sign { digest: wait.digest() });
                         self.state = State::Signing(wait);

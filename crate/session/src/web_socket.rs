@@ -33,6 +33,7 @@ use crate::misuse::ApiMisuse;
 use crate::output::{CloseCause, Output, RequestHandle, Slot, SocketId};
 use crate::queue::RequestQueue;
 use crate::request::UnsignedRequest;
+use crate::seen::SeenChallenges;
 use crate::subscription::Subscriptions;
 use crate::transport_error::TransportError;
 
@@ -76,6 +77,7 @@ pub struct WebSocketSession {
     targets: BTreeMap<Bytes32, CreditTarget>,
     entropy: Entropy,
     state: State,
+    seen: SeenChallenges,
     queue: RequestQueue,
     outputs: VecDeque<Output>,
     none: Subscriptions,
@@ -98,6 +100,7 @@ impl WebSocketSession {
             targets: BTreeMap::new(),
             entropy: Entropy::new([0; 32]),
             state: State::Closed,
+            seen: SeenChallenges::default(),
             outputs: VecDeque::new(),
             none: Subscriptions::default(),
             granting: BTreeMap::new(),
@@ -345,7 +348,8 @@ impl WebSocketSession {
         match core::mem::replace(&mut self.state, State::Closed) {
             State::Challenge(wait, connection) => {
                 let request_id = *wait.request_id();
-                match handshake_answer(frame, &request_id, |frame| wait.handle(frame, now_ms)) {
+                let seen = &mut self.seen;
+                match handshake_answer(frame, &request_id, |frame| Ok(seen.admit(wait.handle(frame, now_ms)?)?)) {
                     Ok(wait) => {
                         self.outputs.push_back(Output::Sign { digest: wait.digest() });
                         self.state = State::Signing(wait, connection.socket);

@@ -183,3 +183,37 @@ fn a_signature_of_another_digest_is_ignored() {
     session.handle_signing_failed(&digest);
     assert_eq!(session.poll_output(), Some(Output::Closed { cause: CloseCause::SigningFailed, retry_at_ms: None }));
 }
+
+/// Two handshakes of one machine; gives the code that it closes with when the second session and challenge are these.
+fn second_handshake_closes_with(bend: impl Fn(&mut SessionChallenge)) -> Option<&'static str> {
+    let mut bench = Bench::new();
+    bench.handshake();
+    bench.told.clear();
+    bench.time(T0 + 3_600_000);
+    bench.submit(frames::append());
+    bench.told.clear();
+    let (post, message) = bench.take_post();
+    let ClientMessage::OpenSession(open) = message else { panic!("no OpenSession") };
+    let fresh = frames::challenge_of(frames::id(99), open.request_id, bench.now_ms);
+    let ServerMessage::SessionChallenge(mut challenge) = fresh else { unreachable!() };
+    bend(&mut challenge);
+    bench.body(post, vec![ServerMessage::SessionChallenge(challenge)]);
+    match bench.told.pop_back() {
+        None => {
+            assert!(matches!(bench.take_post().1, ClientMessage::CompleteSession(_)));
+            None
+        }
+        Some(Output::Closed { cause, retry_at_ms: None }) => Some(cause.code()),
+        Some(other) => panic!("not closed for good: {other:?}"),
+    }
+}
+
+#[test]
+fn a_session_or_challenge_that_was_seen_before_is_not_signed() {
+    let ServerMessage::SessionChallenge(first) = frames::challenge(frames::id(1), T0) else { unreachable!() };
+    let mismatch = Some("protocol/session-mismatch");
+    assert_eq!(second_handshake_closes_with(|_| {}), None);
+    assert_eq!(second_handshake_closes_with(|again| again.session_id = first.session_id), mismatch);
+    assert_eq!(second_handshake_closes_with(|again| again.challenge = first.challenge), mismatch);
+    assert_eq!(second_handshake_closes_with(|again| again.challenge = Bytes32::ZERO), mismatch);
+}

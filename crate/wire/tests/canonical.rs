@@ -88,9 +88,19 @@ fn a_single_bit_change_is_refused_or_another_value() {
     assert!(changed > 100_000, "only {changed} bits were changed");
 }
 
+/// The types that begin with their version.
+const VERSIONED: [&str; 6] = [
+    "BrokerStateV1",
+    "CbqsClientFrameV1",
+    "CbqsServerFrameV1",
+    "CbqsSigningContextV1",
+    "ProviderRecordV1",
+    "StreamRecordV1",
+];
+
 #[test]
-fn a_frame_of_another_version_is_refused() {
-    for of in ["CbqsClientFrameV1", "CbqsServerFrameV1"] {
+fn a_frame_or_record_of_another_version_is_refused() {
+    for of in VERSIONED {
         let mut tried = 0;
         for accepted in corpus().iter().filter(|accepted| accepted.of == of) {
             for version in [0, 2, 255] {
@@ -102,6 +112,73 @@ fn a_frame_of_another_version_is_refused() {
         }
         assert!(tried > 0, "no {of}");
     }
+}
+
+#[test]
+fn keys_have_one_algorithm_and_one_suite() {
+    for of in ["SigningPublicKey", "HpkePublicKey"] {
+        let accepted = corpus().iter().find(|accepted| accepted.of == of).expect("an accepted vector");
+        let refused = (0..=u8::MAX).filter(|tag| *tag != 1).all(|tag| {
+            let bent = [&[tag], &accepted.bytes[1..]].concat();
+            recode_as(of, &bent) == Some(Err(DecodeError::UnknownTag))
+        });
+        assert!(refused && accepted.bytes[0] == 1, "{of} takes another tag than 1");
+    }
+}
+
+/// The types that name a provider epoch in a field of their own.
+const EPOCH_CARRIERS: [&str; 15] = [
+    "BrokerEpochTransitionV1",
+    "CheckpointReceiptV1",
+    "DeliveryStateReceiptV1",
+    "FastDurableWatermarkV1",
+    "FastLineageV1",
+    "FastRecordIdV1",
+    "FastRetentionAnchorV1",
+    "GroupRetentionAnchorV1",
+    "KeyBatchReceiptV1",
+    "SessionChallengeV1",
+    "SessionOpenedV1",
+    "SessionProofV1",
+    "StandardRecordIdV1",
+    "StandardRetentionAnchorV1",
+    "StreamRecordV1",
+];
+
+#[test]
+fn every_carrier_of_a_provider_epoch_refuses_any_but_zero() {
+    for of in EPOCH_CARRIERS {
+        let accepted = corpus().iter().find(|accepted| accepted.of == of).expect("an accepted vector");
+        let refuses_at = |at: usize| {
+            [1, u64::MAX].iter().all(|epoch| {
+                let mut bent = accepted.bytes.clone();
+                bent[at..at + 8].copy_from_slice(&epoch.to_be_bytes());
+                recode_as(of, &bent) == Some(Err(DecodeError::NonzeroProviderEpoch))
+            })
+        };
+        let is_zero = |at: &usize| accepted.bytes[*at..at + 8] == [0; 8];
+        let places = (0..=accepted.bytes.len() - 8).filter(is_zero).filter(|at| refuses_at(*at)).count();
+        assert!(places > 0, "{of} takes any provider epoch");
+    }
+}
+
+#[test]
+fn every_verb_above_the_sixth_is_refused() {
+    let grants = corpus().iter().filter(|accepted| accepted.of == "StreamGrantV1");
+    let mut tried = 0;
+    for accepted in grants {
+        // Context, stream, generation, nonce and holder key, then an optional key.
+        let option = 41 + 32 + 8 + 32 + 33;
+        let verbs = option + if accepted.bytes[option] == 0 { 1 } else { 34 };
+        for bit in 7..16 {
+            let mut bent = accepted.bytes.clone();
+            bent[verbs + 1 - bit / 8] ^= 1 << (bit % 8);
+            let refused = recode_as("StreamGrantV1", &bent);
+            assert_eq!(refused, Some(Err(DecodeError::UnknownVerb)), "{}: bit {bit}", accepted.name);
+            tried += 1;
+        }
+    }
+    assert!(tried >= 9, "no grant");
 }
 
 #[test]

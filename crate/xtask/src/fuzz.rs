@@ -39,6 +39,6 @@ pub fn run(workspace: &Workspace, request: &Request, tally: &mut Tally) -> Resul
         return Ok(());
     }
     let mut bits = Command::new("cargo");
-    bits.current_dir(&workspace.root).args(["test", "--release", "-p", PACKAGE, "--test", "mutation"]);
+    bits.current_dir(&workspace.root).args(["test", "--profile", "simulation", "-p", PACKAGE, "--test", "mutation"]);
     process::run_watched(bits.args(["--", "--ignored"]), |line| tally.read(Runner::Cargo, line))
 }

@@ -5,10 +5,14 @@
 //!
 //! ```text
 //! rule id <tab> part ; part ; …
-//!   plane/code            refused with this code            plane/code@glob       …by vectors of such names
-//!   vector:glob           accepted or derived, by vectors   test:path::function   a test, its file without `crate/` and `.rs`
-//!   open: #n why          not yet, and whose work it is     out-of-scope: why     never, and why
+//!   plane/code@glob       refused with this code, by vectors of such names: those of this very attack, never all of the code
+//!   vector:glob           accepted or derived, by vectors
+//!   test:path::function   a test; its file without `crate/` and `.rs`, or of the browser with `.ts` and its title
+//!   open: #n why          not yet, and whose work it is
+//!   out-of-scope: why     never, or not to be seen by a client, and why
 //! ```
+//!
+//! A rule of class N, "must not accuse", names a vector or a test: what is only refused shows no restraint.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -107,12 +111,22 @@ impl Inputs {
         names.map(|(name, _)| name.as_str())
     }
 
+    /// Whether a part shows something that is not refused: a test, or a vector whose expectation names no code.
+    fn shows_acceptance(&self, part: &Part) -> bool {
+        match part {
+            Part::Test { .. } => true,
+            Part::Vector(glob) => self.vectors.iter().any(|(name, codes)| codes.is_empty() && matches(glob, name)),
+            Part::Code { .. } | Part::Open(_) | Part::OutOfScope(_) => false,
+        }
+    }
+
     fn page(&self, root: &Path, faults: &mut Vec<String>) -> String {
         let mut page = String::from(
             "# Validation: every rule, what refuses its violation, and what shows it\n\n\
              Written by `cargo xtask validation` from `spec/conformance-cip39.tsv`, `spec/VERDICTS.md`, the sources, `vectors/` and\n\
              `crate/testkit/validation.tsv`; `cargo xtask check` fails when it is not up to date, when a rule has no line, a code no\n\
-             vector, or a test does not exist. Vectors run by `cargo xtask vectors`, with `--wasm` in WebAssembly.\n\n",
+             vector, a mapping no vectors of its very attack, a rule of class N nothing that is accepted, or a test does not exist.\n\
+             Vectors run by `cargo xtask vectors`, with `--wasm` in WebAssembly.\n\n",
         );
         let _ = writeln!(page, "{}\n", self.summary());
         page.push_str("Classes: R reject, V violation by a signed object, E evidence pair, S suspicion, C client obligation, N must not accuse, A settled in RESOLUTIONS.md.\n");
@@ -130,6 +144,9 @@ impl Inputs {
                 faults.push(format!("{}: no line in {MAPPING}", rule.id));
                 continue;
             };
+            if rule.class == "N" && !parts.iter().any(|part| self.shows_acceptance(part)) {
+                faults.push(format!("{}: names nothing that is accepted", rule.id));
+            }
             let row = self.row(root, parts).unwrap_or_else(|fault| {
                 faults.push(format!("{}: {fault:#}", rule.id));
                 String::new()
@@ -175,11 +192,14 @@ impl Inputs {
                     names.extend(found.into_iter().map(String::as_str));
                 }
                 Part::Test { path, function } => {
-                    let file = [format!("crate/{path}.rs"), format!("{path}.rs")];
-                    let text = file.iter().find_map(|file| fs::read_to_string(root.join(file)).ok());
-                    let text = text.with_context(|| format!("no file {path}.rs"))?;
-                    if !text.contains(&format!("fn {function}(")) {
-                        bail!("{path}.rs has no {function}");
+                    let is_script = path.ends_with(".ts");
+                    let file = if is_script { path.clone() } else { format!("{path}.rs") };
+                    let places = [root.join("crate").join(&file), root.join(&file)];
+                    let text = places.iter().find_map(|place| fs::read_to_string(place).ok());
+                    let text = text.with_context(|| format!("no file {file}"))?;
+                    let named = if is_script { format!("test(\"{function}\"") } else { format!("fn {function}(") };
+                    if !text.contains(&named) {
+                        bail!("{file} has no {function}");
                     }
                     tests.push(format!("`{path}::{function}`"));
                 }
@@ -192,18 +212,11 @@ impl Inputs {
     }
 
     fn summary(&self) -> String {
-        let (mut shown, mut partly, mut open, mut out, mut by_code) = (0, 0, 0, 0, 0);
+        let (mut shown, mut partly, mut open, mut out) = (0, 0, 0, 0);
         for parts in self.rules.iter().filter_map(|rule| self.parts.get(&rule.id)) {
             let has = |kind: fn(&Part) -> bool| parts.iter().any(kind);
             let is_shown = has(|part| matches!(part, Part::Code { .. } | Part::Vector(_) | Part::Test { .. }));
             let is_open = has(|part| matches!(part, Part::Open(_)));
-            // Such a rule's code has vectors; that one of them is of this very attack, nobody has written down yet.
-            let names_what_shows_it = has(|part| match part {
-                Part::Code { glob, .. } => glob != "*",
-                Part::Vector(_) | Part::Test { .. } => true,
-                Part::Open(_) | Part::OutOfScope(_) => false,
-            });
-            by_code += usize::from(is_shown && !names_what_shows_it);
             match (is_shown, is_open) {
                 (true, false) => shown += 1,
                 (true, true) => partly += 1,
@@ -212,8 +225,7 @@ impl Inputs {
             }
         }
         format!(
-            "{} rules: {shown} shown by vectors or tests, {partly} in part, {open} open, {out} out of scope. {} codes, {} vectors.\n\
-             Of those shown, {by_code} are mapped by their code alone: vectors expect it, but which of them is of this very attack is not written down.",
+            "{} rules: {shown} shown by vectors or tests, {partly} in part, {open} open, {out} out of scope. {} codes, {} vectors.",
             self.rules.len(),
             self.codes.len(),
             self.vectors.len(),
@@ -248,8 +260,10 @@ fn part(text: &str) -> Result<Part> {
     if let Some(why) = text.strip_prefix("out-of-scope:") {
         return Ok(Part::OutOfScope(why.trim().to_owned()));
     }
-    let (code, glob) = text.split_once('@').unwrap_or((text, "*"));
-    Ok(Part::Code { code: code.to_owned(), glob: glob.to_owned() })
+    match text.split_once('@') {
+        Some((code, glob)) if glob != "*" => Ok(Part::Code { code: code.to_owned(), glob: glob.to_owned() }),
+        _ => bail!("{text:?} names no vectors of this attack: {text}@glob"),
+    }
 }
 
 /// The codes of our planes, in the order of the table.
@@ -392,7 +406,7 @@ fn cell(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{matches, named, scan_file, variants};
+    use super::{matches, named, part, scan_file, variants};
     use std::collections::BTreeMap;
 
     #[test]
@@ -401,6 +415,14 @@ mod tests {
         assert!(matches("*", ""));
         assert!(!matches("grant/*", "group/x"));
         assert!(!matches("*-bound", "a-bound-b"));
+    }
+
+    #[test]
+    fn a_code_alone_is_no_mapping() {
+        assert!(part("verify/lane-count").is_err());
+        assert!(part("verify/lane-count@*").is_err());
+        assert!(part("verify/lane-count@*-withhold-*").is_ok());
+        assert!(part("open: somebody").is_err(), "names no issue");
     }
 
     #[test]

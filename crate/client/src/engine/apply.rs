@@ -12,6 +12,7 @@ use remuda_wire::verdict::Refusal;
 use remuda_wire::{Bytes32, Remedy};
 
 use super::{Engine, Output};
+use crate::answer_check::check_answer;
 use crate::command::{Asker, CommandOutcome, PendingRequest};
 use crate::event::{BatchSummary, Connection, Event, SegmentSummary, TransitionSummary};
 use crate::failure::Failure;
@@ -137,7 +138,12 @@ impl Engine {
     /// A result that does not answer its request says nothing of it: it was sent, and its fate is unknown.
     fn judge_answer(&mut self, request: PendingRequest, result: ResponseBody, now_ms: u64) {
         let verifier = ResponseVerifier { context: &self.config.context, keys: &self.keys };
-        let judged = verifier.verify_result(&request.request, result);
+        let class = self.keys.stream().map(|stream| stream.delivery_class);
+        let judged = verifier.verify_result(&request.request, result).and_then(|answered| {
+            let granted = (!self.config.renews_grant).then_some(&self.config.grant.lane_scope);
+            class.map_or(Ok(()), |class| check_answer(&answered, class, granted))?;
+            Ok(answered)
+        });
         if let Err(refusal) = &judged {
             self.fail(None, (*refusal).into());
         }

@@ -15,6 +15,7 @@ use remuda_wire::verdict::Refusal;
 use remuda_wire::{Bytes32, ProviderEpoch, Remedy};
 
 use super::{Engine, Output};
+use crate::append_check::check_append;
 use crate::command::{Asker, PendingRequest};
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
@@ -134,7 +135,8 @@ impl Engine {
         }
         let (can_send, is_idle) = (self.can_send_appends(), self.is_idle());
         let Self { outbox, subscriptions, keys, .. } = self;
-        outbox.let_go(|lane_id| verifies(subscriptions, lane_id), now_ms);
+        let check = |append: &_| keys.stream().map_or(Ok(()), |stream| check_append(append, stream, now_ms));
+        outbox.let_go(|lane_id| verifies(subscriptions, lane_id), check, now_ms);
         let mut due = Vec::new();
         if can_send {
             due = outbox.due(|lane_id| reconciliation(subscriptions, keys, is_idle, lane_id), now_ms);

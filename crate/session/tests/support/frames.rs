@@ -63,6 +63,11 @@ pub fn handshake_config() -> HandshakeConfig {
 }
 
 pub fn challenge(request_id: Bytes32, expires_at_ms: u64) -> ServerMessage {
+    challenge_of(SESSION, request_id, expires_at_ms)
+}
+
+/// The challenge of a session: random bytes of its own.
+pub fn challenge_of(session_id: Bytes32, request_id: Bytes32, expires_at_ms: u64) -> ServerMessage {
     ServerMessage::SessionChallenge(SessionChallenge {
         request_id,
         context: context(),
@@ -70,13 +75,17 @@ pub fn challenge(request_id: Bytes32, expires_at_ms: u64) -> ServerMessage {
         stream_id: STREAM,
         grant_id: grant().digest(),
         provider_epoch: ProviderEpoch,
-        session_id: SESSION,
-        challenge: Bytes32([12; 32]),
+        session_id,
+        challenge: Bytes32([session_id.0[0] ^ 0x80; 32]),
         expires_at_ms,
     })
 }
 
 pub fn opened(request_id: Bytes32, expires_at_ms: u64) -> ServerMessage {
+    opened_of(SESSION, request_id, expires_at_ms)
+}
+
+pub fn opened_of(session_id: Bytes32, request_id: Bytes32, expires_at_ms: u64) -> ServerMessage {
     ServerMessage::SessionOpened(SessionOpened {
         request_id,
         context: context(),
@@ -84,7 +93,7 @@ pub fn opened(request_id: Bytes32, expires_at_ms: u64) -> ServerMessage {
         stream_id: STREAM,
         grant_id: grant().digest(),
         provider_epoch: ProviderEpoch,
-        session_id: SESSION,
+        session_id,
         expires_at_ms,
     })
 }

@@ -24,6 +24,8 @@ pub struct Bench {
     pub now_ms: u64,
     pub posts: VecDeque<(PostId, Vec<u8>)>,
     pub told: VecDeque<Output>,
+    /// Every handshake is for a session of its own; the first is [`frames::SESSION`].
+    handshakes: u8,
 }
 
 impl Bench {
@@ -33,7 +35,7 @@ impl Bench {
 
     pub fn with(config: SessionConfig) -> Self {
         let session = LongPollSession::new(config, Slot::Poll);
-        let mut bench = Self { session, now_ms: T0, posts: VecDeque::new(), told: VecDeque::new() };
+        let mut bench = Self { session, now_ms: T0, posts: VecDeque::new(), told: VecDeque::new(), handshakes: 0 };
         bench.session.handle_start(T0, [3; 32]).unwrap();
         bench.drain();
         bench
@@ -100,10 +102,12 @@ impl Bench {
     pub fn handshake(&mut self) {
         let (post, message) = self.take_post();
         let ClientMessage::OpenSession(open) = message else { panic!("no OpenSession") };
-        self.body(post, vec![frames::challenge(open.request_id, self.now_ms + 60_000)]);
+        let session = frames::id(frames::SESSION.0[0] + self.handshakes);
+        self.handshakes += 1;
+        self.body(post, vec![frames::challenge_of(session, open.request_id, self.now_ms + 60_000)]);
         let (post, message) = self.take_post();
         let ClientMessage::CompleteSession(complete) = message else { panic!("no CompleteSession") };
-        self.body(post, vec![frames::opened(complete.request_id, self.now_ms + 3_600_000)]);
+        self.body(post, vec![frames::opened_of(session, complete.request_id, self.now_ms + 3_600_000)]);
     }
 
     /// Opens a subscription and gives it credit.

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use remuda_session::CreditWindow;
 use remuda_wire::frame::{ClientFrame, ClientMessage, ServerMessage};
 use remuda_wire::request::{AuthenticatedRequest, RequestBody};
-use remuda_wire::session::{SessionChallenge, SessionOpened};
 use remuda_wire::Bytes32;
 
 use super::frames;
@@ -54,21 +53,12 @@ impl Provider {
         match ClientFrame::from_bytes(body).unwrap().0 {
             ClientMessage::OpenSession(open) => {
                 self.opened += 1;
-                let ServerMessage::SessionChallenge(challenge) = frames::challenge(open.request_id, now_ms + 60_000)
-                else {
-                    unreachable!()
-                };
-                let session_id = frames::id(100 + self.opened);
-                vec![ServerMessage::SessionChallenge(SessionChallenge { session_id, ..challenge })]
+                vec![frames::challenge_of(frames::id(100 + self.opened), open.request_id, now_ms + 60_000)]
             }
             ClientMessage::CompleteSession(complete) => {
                 let session_id = complete.proof.session_id;
                 self.sessions.insert(session_id, Session::default());
-                let ServerMessage::SessionOpened(opened) = frames::opened(complete.request_id, now_ms + 3_600_000)
-                else {
-                    unreachable!()
-                };
-                vec![ServerMessage::SessionOpened(SessionOpened { session_id, ..opened })]
+                vec![frames::opened_of(session_id, complete.request_id, now_ms + 3_600_000)]
             }
             ClientMessage::Request(request) => self.request(&request),
         }

@@ -39,6 +39,7 @@ fn caught_over(transports: Transports, lie: Lie) {
         assert!(!failures.is_empty() && failures.iter().all(|code| code == lie.verdict()), "{failures:?}");
         let (failure, _) = world.clients[client].engine.subscriptions()[&key].failure().expect("it is still there");
         assert_eq!((failure.code.as_str(), failure.rule.is_empty()), (lie.verdict(), false));
+        assert_eq!(world.clients[client].engine.subscriptions()[&key].waiting(), 0, "what waited is let go");
         // The honest batches were kept and told, nothing after them.
         let told = |world: &World| {
             let batch = |event: &Event| match event {

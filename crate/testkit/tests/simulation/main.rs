@@ -10,6 +10,7 @@ mod outbox;
 mod provider;
 mod random;
 mod recordings;
+mod resume;
 mod schedules;
 mod sockets;
 mod standard;

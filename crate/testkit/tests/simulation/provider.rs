@@ -35,6 +35,7 @@ pub struct Provider {
     settings: Settings,
     store: Arc<Store>,
     clock: Clock,
+    seed: u64,
     running: Option<Running>,
 }
 
@@ -45,6 +46,12 @@ struct Running {
     requests: Vec<tokio::task::AbortHandle>,
 }
 
+fn new_store(seed: u64) -> Arc<Store> {
+    let store = Arc::new(Store::in_memory().expect("memory"));
+    store.put_meta("seed", &keccak256(&seed.to_be_bytes()).to_bytes()).expect("a new store");
+    store
+}
+
 /// Settings of a provider that tells the truth, without a writer of its own.
 pub fn settings() -> Settings {
     Settings { lanes: 6, block_ms: 0, ..Settings::default() }
@@ -53,9 +60,7 @@ pub fn settings() -> Settings {
 impl Provider {
     /// A running provider; `seed` makes its keys.
     pub fn start(settings: Settings, clock: Clock, seed: u64) -> Self {
-        let store = Arc::new(Store::in_memory().expect("memory"));
-        store.put_meta("seed", &keccak256(&seed.to_be_bytes()).to_bytes()).expect("a new store");
-        let mut provider = Self { settings, store, clock, running: None };
+        let mut provider = Self { settings, store: new_store(seed), clock, seed, running: None };
         provider.restart();
         provider
     }
@@ -83,6 +88,13 @@ impl Provider {
         running.site.exchange.broker.close().await.expect("a clean end");
         running.stop.send_replace(true);
         running.end();
+    }
+
+    /// Loses everything that it ever acknowledged, and begins again as the same provider of the same stream.
+    pub async fn begin_again(&mut self) {
+        self.kill().await;
+        self.store = new_store(self.seed);
+        self.restart();
     }
 
     pub fn is_running(&self) -> bool {

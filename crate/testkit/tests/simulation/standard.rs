@@ -5,27 +5,29 @@ use std::collections::BTreeMap;
 use remuda_client::{Connection, Keyring, OpenedPayload, SubscriptionSpec, SubscriptionState};
 use remuda_dev_provider::settings::{Class, Settings};
 use remuda_position::outbox::OutboxState;
-use remuda_position::{Anchor, Boundary, ItemAssurance, PositionKey, StoredItemBody, StoredStandardRecord};
+use remuda_position::{Anchor, Boundary, ItemAssurance, PositionKey, Store, StoredItemBody, StoredStandardRecord};
 use remuda_session::Transports;
 use remuda_verify::response::AnsweredResult;
 use remuda_verify::secret::SecretBytes;
 use remuda_wire::record::RecordKind;
 use remuda_wire::request::{CloseLaneRequest, CreateLaneRequest, ListLanesRequest, RequestBody};
 use remuda_wire::scope::LaneScope;
-use remuda_wire::Bytes32;
+use remuda_wire::{Bytes32, Canonical};
 
 use crate::provider::settings;
 use crate::schedules::{run_all, share};
 use crate::weather::Weather;
-use crate::world::{simulate, World};
+use crate::world::{now, simulate, World};
 
-fn standard() -> Settings {
+const DATA_KEY: [u8; 32] = [5; 32];
+
+pub fn standard() -> Settings {
     Settings { class: Class::Standard, encrypted: true, poll_ms: 5_000, ..settings() }
 }
 
-fn keyring(world: &World) -> Keyring {
+pub fn keyring(world: &World) -> Keyring {
     let mut keyring = Keyring::default();
-    keyring.insert(world.provider.encryption_generation(), SecretBytes::new([5; 32]));
+    keyring.insert(world.provider.encryption_generation(), SecretBytes::new(DATA_KEY));
     keyring
 }
 
@@ -109,6 +111,20 @@ fn check(world: &World, specs: &[SubscriptionSpec]) {
     assert_eq!(position.anchor(), Some(Anchor::Genesis));
 }
 
+/// The data key is neither in the database nor in anything that is told or printed.
+fn check_secrecy(world: &World, client: usize, key: PositionKey, keyring: &Keyring) {
+    let rows = now(world.store.rows_after(key, 0, usize::MAX)).expect("a store in memory");
+    let position = world.position(key).expect("a position").to_bytes();
+    for bytes in rows.iter().map(|row| &row[..]).chain([&position[..]]) {
+        assert!(!bytes.windows(DATA_KEY.len()).any(|window| window == DATA_KEY), "a data key is in the database");
+    }
+    let tab = &world.clients[client];
+    let printed = format!("{:?} {:?} {keyring:?}", tab.engine, tab.events);
+    for form in [hex::encode(DATA_KEY), format!("{:?}", &DATA_KEY[..8]).replace(['[', ']'], "")] {
+        assert!(!printed.contains(&form), "a data key is printed");
+    }
+}
+
 fn schedule(seed: u64, transports: Transports) -> [u32; 3] {
     simulate(standard(), seed, async |world| {
         world.transports = transports;
@@ -149,6 +165,8 @@ fn schedule(seed: u64, transports: Transports) -> [u32; 3] {
         }
         come_to_rest(world, client, &specs).await;
         check(world, &specs);
+        let key = specs[0].key(&world.provider.context(), &world.provider.stream_id());
+        check_secrecy(world, client, key, &keyring(world));
         for code in world.failures(client) {
             let blames =
                 code.starts_with("verify/") && code != "verify/key-unresolved" || code.starts_with("protocol/");

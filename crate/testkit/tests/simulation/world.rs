@@ -25,9 +25,10 @@ use remuda_position::{commit, Admission, AdmissionBudget, Committed, PositionKey
 use remuda_session::{CreditTarget, PostId, Slot, SocketId, TransportError, Transports};
 use remuda_verify::response::AnsweredResult;
 use remuda_wire::context::{FinalizedView, SigningContext};
+use remuda_wire::frame::{ClientFrame, ClientMessage};
 use remuda_wire::grant::StreamGrant;
 use remuda_wire::preimage::keccak256;
-use remuda_wire::request::{AppendRequest, RequestBody};
+use remuda_wire::request::{AppendRequest, OpenSubscriptionRequest, RequestBody};
 use remuda_wire::{Bytes, Bytes24, Bytes32, Signature};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 use tokio::time::Instant;
@@ -84,8 +85,21 @@ pub struct Client {
     settlements: u32,
     /// Frames that it sent.
     pub posts: u64,
+    /// The subscriptions that it asked for, in order.
+    pub asked: Vec<OpenSubscriptionRequest>,
     /// Bytes of the bodies that it was given.
     pub received: usize,
+}
+
+impl Client {
+    fn count_sent(&mut self, frame: &[u8]) {
+        self.posts += 1;
+        if let ClientMessage::Request(request) = ClientFrame::from_bytes(frame).expect("we send canonical frames").0 {
+            if let RequestBody::OpenSubscription(open) = request.body {
+                self.asked.push(open);
+            }
+        }
+    }
 }
 
 /// Where a crash happens: at the nth storage step. Each write has two: before it is kept, and after.
@@ -198,6 +212,7 @@ impl World {
             commits: 0,
             settlements: 0,
             posts: 0,
+            asked: Vec::new(),
             received: 0,
         });
         let client = self.clients.len() - 1;
@@ -562,7 +577,7 @@ impl World {
                 Output::Connect { socket } => self.connect(client, socket),
                 Output::Send { socket, message } => {
                     let tab = &mut self.clients[client];
-                    tab.posts += 1;
+                    tab.count_sent(&message);
                     if let Some(socket) = tab.sockets.get(&socket) {
                         socket.send(message);
                     }
@@ -621,7 +636,7 @@ impl World {
             return;
         }
         let tab = &mut self.clients[client];
-        tab.posts += 1;
+        tab.count_sent(&body);
         let (sender, life) = (self.sender.clone(), tab.life);
         // The connection is made now; what it reaches is whatever runs then.
         let answer = (!lost).then(|| self.provider.answer_after(there, body));

@@ -24,7 +24,7 @@ enum Place {
 
 const BROWSER: Place = Place::Only(&["crate/web/", "crate/wasm/", "tests-wasm/"]);
 
-const RULES: [Rule; 6] = [
+const RULES: [Rule; 7] = [
     Rule {
         word: "tiny_keccak",
         place: Place::Only(&["crate/wire/src/preimage.rs"]),
@@ -34,6 +34,11 @@ const RULES: [Rule; 6] = [
         word: "verify_strict",
         place: Place::Only(&["crate/testkit/src/edge_signature.rs"]),
         why: "signatures are judged in one place, and the library only where that place is compared with it",
+    },
+    Rule {
+        word: "subtle.verify",
+        place: Place::Only(&["pkg/src/holder-key.ts"]),
+        why: "browsers accept signatures that strict verification refuses: they judge none but a holder key's own",
     },
     Rule { word: "web_sys", place: BROWSER, why: "only web and wasm know the browser" },
     Rule { word: "js_sys", place: BROWSER, why: "only web and wasm know the browser" },
@@ -46,8 +51,8 @@ pub fn violations(workspace: &Workspace) -> Result<Vec<String>> {
     let pure: Vec<_> =
         PURE.iter().filter_map(|name| workspace.package(name)).map(|package| package.dir.as_path()).collect();
     let mut files = Vec::new();
-    for folder in ["crate", "tests-wasm"] {
-        rust_files(&workspace.root.join(folder), &mut files)?;
+    for folder in ["crate", "tests-wasm", "pkg/src", "www"] {
+        source_files(&workspace.root.join(folder), &mut files)?;
     }
     // This file names all the words.
     files.retain(|file| !file.starts_with(workspace.root.join("crate/xtask")));
@@ -56,20 +61,22 @@ pub fn violations(workspace: &Workspace) -> Result<Vec<String>> {
         let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
         let name = file.strip_prefix(&workspace.root).unwrap_or(&file).display().to_string();
         let is_pure = pure.iter().any(|dir| file.starts_with(dir.join("src")));
-        for rule in &RULES {
-            let allowed = match rule.place {
-                Place::Only(places) => places.iter().any(|place| name.starts_with(place)),
-                Place::NotInPure => !is_pure,
-            };
-            if !allowed {
-                found.extend(
-                    uses(&text, rule.word)
-                        .map(|line| format!("{name}:{line}: `{}` may not be here: {}", rule.word, rule.why)),
-                );
-            }
-        }
+        found.extend(misplaced(&name, &text, is_pure));
     }
     Ok(found)
+}
+
+/// One line for each word in a file of this name where it may not be.
+fn misplaced(name: &str, text: &str, is_pure: bool) -> Vec<String> {
+    let allows = |rule: &Rule| match rule.place {
+        Place::Only(places) => places.iter().any(|place| name.starts_with(place)),
+        Place::NotInPure => !is_pure,
+    };
+    let lines = RULES.iter().filter(|rule| !allows(rule)).flat_map(|rule| {
+        let told = |line| format!("{name}:{line}: `{}` may not be here: {}", rule.word, rule.why);
+        uses(text, rule.word).map(told)
+    });
+    lines.collect()
 }
 
 /// The numbers of the lines that contain the word outside a comment.
@@ -80,7 +87,7 @@ fn uses<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
         .map(|(index, _)| index + 1)
 }
 
-fn rust_files(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+fn source_files(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     if !dir.is_dir() {
         return Ok(());
     }
@@ -88,8 +95,8 @@ fn rust_files(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default();
         if path.is_dir() && name != "target" && name != "node_modules" {
-            rust_files(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            source_files(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "ts") {
             files.push(path);
         }
     }
@@ -98,11 +105,19 @@ fn rust_files(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::uses;
+    use super::{misplaced, uses};
 
     #[test]
     fn comments_do_not_count() {
         let text = "// verify_strict\nlet a = key.verify_strict(m); // here\n/// [`verify_strict`]\n";
         assert_eq!(uses(text, "verify_strict").collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn only_the_holder_key_is_tried_by_the_platform() {
+        let call = "await crypto.subtle.verify(\"Ed25519\", key, signature, digest)";
+        assert_eq!(misplaced("pkg/src/holder-key.ts", call, false), Vec::<String>::new());
+        assert_eq!(misplaced("pkg/src/remuda.ts", call, false).len(), 1);
+        assert_eq!(misplaced("crate/verify/src/signature.rs", "key.verify_strict(message)", true).len(), 1);
     }
 }
