@@ -6,30 +6,34 @@
 //! Nothing is sent before the database says that it may have been, and nothing is told before the database holds it. One
 //! entry of a lane is on its way at a time, so that a lane has its records in the order in which they were enqueued.
 
+mod entry;
+#[cfg(test)]
+mod tests;
+
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-use remuda_position::outbox::{AppendFailure, OutboxChange, OutboxChanges, OutboxEntry, OutboxKey, OutboxState};
+use remuda_position::outbox::{OutboxChange, OutboxChanges, OutboxEntry, OutboxKey, OutboxState};
 use remuda_wire::record::FastRecordId;
 use remuda_wire::request::AppendRequest;
 use remuda_wire::verdict::Refusal;
-use remuda_wire::{Bytes32, Remedy};
+use remuda_wire::Bytes32;
 
 use crate::failure::Failure;
+
+pub(crate) use entry::Reconciliation;
+use entry::{displaced, expired, unverified_lane, Entry};
 
 /// Entries that are on their way at a time.
 const MAX_IN_FLIGHT: usize = 16;
 /// Acknowledged entries of lanes that no subscription verifies: beyond them the oldest is let go.
 const MAX_UNVERIFIED: usize = 512;
-/// Outcomes of each kind, durable or failed, that are kept for whoever asks late.
-const MAX_KEPT_OUTCOMES: usize = 256;
+/// Durable outcomes that are kept, without their payloads, for whoever asks late.
+const MAX_KEPT_DURABLE: usize = 256;
+/// Failures that are kept, with their payloads, until they are dismissed.
+const MAX_KEPT_FAILED: usize = 64;
 /// False answers to one entry before it is given up.
 const MAX_FALSE_ANSWERS: u32 = 4;
-/// How much longer than a batch may take its checkpoint is waited for, before a fast append of unknown outcome is sent
-/// again: in milliseconds.
-const RECONCILE_MARGIN_MS: u64 = 5_000;
-/// How long it is waited for at most, while other batches come: in milliseconds.
-const MAX_RECONCILE_MS: u64 = 60_000;
 /// Later than this the machine slept, and what was waited for may have come meanwhile and not been read: in milliseconds.
 const LATE_MS: u64 = 1_000;
 /// How often one entry is waited for again for that.
@@ -53,23 +57,6 @@ pub(crate) enum Writer {
     Settle,
     /// With the rows of a commit.
     Commit,
-}
-
-#[derive(Debug)]
-struct Entry {
-    request: AppendRequest,
-    state: OutboxState,
-    /// What the database holds.
-    saved: OutboxState,
-    /// What is being written, and by which write.
-    writing: Option<(Writer, OutboxState)>,
-    is_in_flight: bool,
-    /// Since when it is waited for what can be found out before it is sent again: it may have been taken without our knowing.
-    waits_since_ms: Option<u64>,
-    /// The session that it was acknowledged in; 0 for one of another life.
-    session: u64,
-    false_answers: u32,
-    postponements: u32,
 }
 
 /// An entry that is the next of its lane.
@@ -104,28 +91,6 @@ pub struct OutboxCounts {
     pub provisional: usize,
     /// Failed, and kept to be seen.
     pub failed: usize,
-}
-
-/// Where a client stands that a fast append of unknown outcome waits for: what was taken comes back as a record.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reconciliation {
-    /// How long the provider may take for a batch.
-    pub(crate) batch_ms: u64,
-    /// Since when a subscription that verifies the lane is open; `None` while it is being opened, or something of it waits
-    /// to be judged.
-    pub(crate) live_since_ms: Option<u64>,
-}
-
-impl Reconciliation {
-    /// When what was taken would have come back, and has not: once the subscription was quiet for longer than a batch may
-    /// take, or has been open for long enough.
-    fn over_at(self, since_ms: u64, last_batch_ms: u64) -> u64 {
-        let Some(live_since_ms) = self.live_since_ms else { return u64::MAX };
-        let began_ms = since_ms.max(live_since_ms);
-        let window_ms = self.batch_ms.saturating_add(RECONCILE_MARGIN_MS);
-        let quiet_ms = began_ms.max(last_batch_ms).saturating_add(window_ms);
-        quiet_ms.min(began_ms.saturating_add(window_ms.max(MAX_RECONCILE_MS)))
-    }
 }
 
 #[derive(Debug)]
@@ -218,27 +183,13 @@ impl Outbox {
         self.is_known |= entries.is_empty();
         self.reading = if more { Reading::Asked { again: false } } else { Reading::Done };
         self.read_attempts = 0;
-        for OutboxEntry { number, state, request, .. } in entries {
+        for entry in entries {
+            let number = entry.number;
             self.last_number = self.last_number.max(number);
-            match &state {
+            match &entry.state {
                 OutboxState::Durable(_) => self.kept_durable.push_back(number),
                 OutboxState::Failed(_) => self.kept_failed.push_back(number),
-                _ => {
-                    // Sent in another life: whether it arrived nobody here knows.
-                    let waits_since_ms = (state == OutboxState::Sent).then_some(0);
-                    let entry = Entry {
-                        request,
-                        saved: state.clone(),
-                        state,
-                        writing: None,
-                        is_in_flight: false,
-                        waits_since_ms,
-                        session: 0,
-                        false_answers: 0,
-                        postponements: 0,
-                    };
-                    self.entries.insert(number, entry);
-                }
+                _ => drop(self.entries.insert(number, Entry::read(entry))),
             }
         }
         self.forget_oldest();
@@ -246,8 +197,9 @@ impl Outbox {
     }
 
     fn forget_oldest(&mut self) {
-        for kept in [&mut self.kept_durable, &mut self.kept_failed] {
-            while kept.len() > MAX_KEPT_OUTCOMES {
+        let kept = [(&mut self.kept_durable, MAX_KEPT_DURABLE), (&mut self.kept_failed, MAX_KEPT_FAILED)];
+        for (kept, most) in kept {
+            while kept.len() > most {
                 self.forgotten.extend(kept.pop_front());
             }
         }
@@ -590,40 +542,5 @@ impl Outbox {
             }
         }
         returned
-    }
-}
-
-impl Entry {
-    fn fail(&mut self, failure: &Failure) {
-        let Failure { code, remedy, rule, meaning } = failure;
-        self.state = OutboxState::Failed(AppendFailure::new(code, *remedy, rule, meaning));
-    }
-}
-
-fn expired() -> Failure {
-    Failure {
-        code: "outbox/expired".into(),
-        remedy: Remedy::FixRequest,
-        rule: "CIP-39 §10".into(),
-        meaning: "the record expired before it could be sent: it was not appended".into(),
-    }
-}
-
-fn unverified_lane() -> Failure {
-    Failure {
-        code: "outbox/unverified".into(),
-        remedy: Remedy::Surface,
-        rule: "CIP-39 §12".into(),
-        meaning: "the record was acknowledged, and no subscription of this client verifies where it would be".into(),
-    }
-}
-
-fn displaced() -> Failure {
-    Failure {
-        code: "outbox/displaced".into(),
-        remedy: Remedy::Surface,
-        rule: "CIP-39 §12".into(),
-        meaning: "the provider acknowledged the record under a sequence that its own checkpoint gives to another"
-            .into(),
     }
 }

@@ -147,7 +147,7 @@ impl IdbStore {
     async fn read_outbox(&self, key: OutboxKey, after: u64, max_bytes: usize) -> Result<Vec<OutboxEntry>, StoreError> {
         let transaction = self.begin(&[OUTBOX], Mode::Read)?;
         let outbox = transaction.store(OUTBOX)?;
-        let from = From::Above(entry_key(key, after.max(HEAD)));
+        let from = From::Above(entry_key(key, after));
         let rows = Page::read(&outbox, from, &entry_key(key, u64::MAX), max_bytes).await?;
         rows.iter().map(|row| OutboxEntry::from_bytes(row).map_err(|_| StoreError::Corrupt)).collect()
     }

@@ -9,7 +9,7 @@ test("two tabs: one connects, both see the same, and the other takes over", asyn
   await expect(second.part("connection")).toHaveAttribute("data-state", "open");
   await second.pass((await first.item()) + 20);
 
-  // A follower appends through the owner, and both see it durable.
+  // A follower puts what it appends into the outbox, the owner sends it, and both see it durable.
   const own = await second.append("from the second tab");
   await expect(own).toHaveAttribute("data-state", "durable");
   const message = await own.getAttribute("data-message");
