@@ -270,7 +270,8 @@ export class Remuda extends EventTarget {
   /**
    * Adds the key of an encryption generation, in every tab: items that were `sealed` for want of it can be read from now on.
    *
-   * Throws `misuse/argument` for a key of another length, or of a stream that was not opened with `dataKeys`.
+   * Throws `misuse/argument` for a key of another length, or of a stream that was not opened with `dataKeys`, and
+   * `encryption/generation-conflict` when another key of the generation is known.
    */
   async addDataKey(dataKey: DataKey): Promise<void> {
     await this.#call("addDataKey", { dataKey });

@@ -11,11 +11,16 @@ use crate::failure::Failure;
 /// broker with this clock would take. A message that was sent before is not asked about: it may have been taken.
 ///
 /// # Errors
-/// `client/key-stream`: a key stream takes batches, never appends. `client/clock-window`: to a standard stream, with a
+/// `client/key-stream`: a key stream takes batches, never appends. `encryption/generation-stale`: sealed under a key that is no
+/// longer the active one; under a later one than was read it may be right, and the broker knows. `client/clock-window`: to a standard stream, with a
 /// clock ahead of ours, or older than messages are remembered.
 pub(crate) fn check_append(append: &AppendRequest, stream: &StreamRecord, now_ms: u64) -> Result<(), Failure> {
     if stream.purpose == Purpose::Key {
         return Err(refusal("client/key-stream", "CIP-39 §10", "a key stream takes key batches and no appends"));
+    }
+    if stream.encrypted && append.encryption_generation < stream.encryption_generation {
+        let meaning = "the record was sealed under a data key that is no longer the active one: append it again";
+        return Err(refusal("encryption/generation-stale", "CIP-39 §9.4", meaning));
     }
     let oldest = now_ms.saturating_sub(stream.config.idempotency_horizon_ms.saturating_add(MAX_CLOCK_SKEW_MS));
     let latest = now_ms.saturating_add(MAX_CLOCK_SKEW_MS);
@@ -62,6 +67,18 @@ mod tests {
         let key_stream = stream(Purpose::Key, DeliveryClass::Standard);
         assert_eq!(code_at(&key_stream, NOW_MS).as_deref(), Some("client/key-stream"));
         assert_eq!(code_at(&stream(Purpose::Main, DeliveryClass::Standard), NOW_MS), None);
+    }
+
+    #[test]
+    fn nothing_is_sent_under_a_generation_that_is_over() {
+        let active = |encryption_generation| StreamRecord {
+            encrypted: true,
+            encryption_generation,
+            ..stream(Purpose::Main, DeliveryClass::Fast)
+        };
+        // The record is sealed under generation zero.
+        assert_eq!(code_at(&active(0), NOW_MS), None);
+        assert_eq!(code_at(&active(1), NOW_MS).as_deref(), Some("encryption/generation-stale"));
     }
 
     #[test]

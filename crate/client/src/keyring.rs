@@ -35,9 +35,20 @@ pub enum OpenedPayload {
 }
 
 impl Keyring {
-    /// Keeps the key of a generation; another key of the same generation replaces it.
-    pub fn insert(&mut self, generation: u64, key: SecretBytes) {
-        self.keys.insert(generation, key);
+    /// Keeps the key of a generation. The same key again changes nothing.
+    ///
+    /// # Errors
+    /// `encryption/generation-conflict` for another key of a generation that has one: a generation has one data key (§9.4), so
+    /// one of the two is false, and what opened under the first still must.
+    pub fn insert(&mut self, generation: u64, key: SecretBytes) -> Result<(), Failure> {
+        match self.keys.get(&generation) {
+            Some(known) if !known.is_same(&key) => Err(generation_conflict()),
+            Some(_) => Ok(()),
+            None => {
+                self.keys.insert(generation, key);
+                Ok(())
+            }
+        }
     }
 
     /// Erases the key of a generation. True when there was one.
@@ -75,6 +86,15 @@ impl Keyring {
                 Err(error) => OpenedPayload::Unreadable(error),
             },
         }
+    }
+}
+
+fn generation_conflict() -> Failure {
+    Failure {
+        code: "encryption/generation-conflict".into(),
+        remedy: Remedy::Surface,
+        rule: "CIP-39 §9.4".into(),
+        meaning: "another data key of this generation is known already: one of the two is false".into(),
     }
 }
 
@@ -119,16 +139,17 @@ mod tests {
     fn what_came_before_its_key_opens_once_the_key_is_here() {
         let mut writer = Keyring::default();
         assert_eq!(writer.seal(request(b"a"), Bytes24([9; 24])).unwrap_err().code, "encryption/no-key");
-        writer.insert(1, SecretBytes::new([1; 32]));
-        writer.insert(2, SecretBytes::new([2; 32]));
+        writer.insert(1, SecretBytes::new([1; 32])).expect("the first");
+        writer.insert(2, SecretBytes::new([2; 32])).expect("another generation");
         let sealed = writer.seal(request(b"plain"), Bytes24([9; 24])).expect("a key");
         assert_eq!(sealed.encryption_generation, 2, "the newest");
         let header = sealed.header();
         let mut reader = Keyring::default();
         assert_eq!(reader.open(&header, &sealed.payload), OpenedPayload::Sealed);
-        reader.insert(2, SecretBytes::new([1; 32]));
+        reader.insert(2, SecretBytes::new([1; 32])).expect("the first");
         assert_eq!(reader.open(&header, &sealed.payload), OpenedPayload::Unreadable(VerifyError::Aead));
-        reader.insert(2, SecretBytes::new([2; 32]));
+        assert!(reader.remove(2));
+        reader.insert(2, SecretBytes::new([2; 32])).expect("there is none");
         assert_eq!(reader.open(&header, &sealed.payload), OpenedPayload::Opened(b"plain".to_vec()));
         let moved = RecordHeader { lane_id: Bytes32([7; 32]), ..header };
         assert_eq!(reader.open(&moved, &sealed.payload), OpenedPayload::Unreadable(VerifyError::Aead));
@@ -136,9 +157,22 @@ mod tests {
     }
 
     #[test]
+    fn a_generation_has_one_key_and_another_is_refused() {
+        let mut keyring = Keyring::default();
+        let sealed = {
+            keyring.insert(3, SecretBytes::new([1; 32])).expect("the first");
+            keyring.seal(request(b"plain"), Bytes24([9; 24])).expect("a key")
+        };
+        keyring.insert(3, SecretBytes::new([1; 32])).expect("the same again");
+        let refused = keyring.insert(3, SecretBytes::new([2; 32])).unwrap_err();
+        assert_eq!((refused.code.as_str(), refused.remedy), ("encryption/generation-conflict", Remedy::Surface));
+        assert_eq!(keyring.open(&sealed.header(), &sealed.payload), OpenedPayload::Opened(b"plain".to_vec()));
+    }
+
+    #[test]
     fn lane_events_are_never_opened_and_the_limit_counts_the_tag() {
         let mut keyring = Keyring::default();
-        keyring.insert(0, SecretBytes::new([1; 32]));
+        keyring.insert(0, SecretBytes::new([1; 32])).expect("the first");
         let header = RecordHeader {
             origin: RecordOrigin::ProviderEvent,
             kind: RecordKind::LaneCreated,

@@ -33,11 +33,15 @@ pub struct HandshakeConfig {
 }
 
 impl HandshakeConfig {
-    /// Takes a grant of exactly this chain and stream. Its signature is not checked here.
+    /// Takes a grant of exactly this chain and stream, whose two holder keys are distinct (§9.1). Its signature is not checked
+    /// here.
     ///
     /// # Errors
-    /// [`ApiMisuse::GrantMismatch`].
+    /// [`ApiMisuse::HolderKeysEqual`], [`ApiMisuse::GrantMismatch`].
     pub fn new(context: SigningContext, stream_id: Bytes32, grant: StreamGrant) -> Result<Self, ApiMisuse> {
+        if grant.holder_hpke_key.is_some_and(|key| key.0 == grant.holder_signing_key.0) {
+            return Err(ApiMisuse::HolderKeysEqual);
+        }
         if grant.context == context && grant.stream_id == stream_id {
             Ok(Self { context, grant })
         } else {

@@ -7,6 +7,8 @@ use remuda_wire::Remedy;
 pub enum ApiMisuse {
     /// The grant is of another stream or chain than the session.
     GrantMismatch,
+    /// The grant binds one key for signing and for key envelopes.
+    HolderKeysEqual,
     /// `handle_start` came before, and the machine is not closed.
     AlreadyStarted,
     /// The machine is closed for good or was never started: nothing is sent until `handle_start`.
@@ -24,6 +26,7 @@ impl ApiMisuse {
     pub const fn code(self) -> &'static str {
         match self {
             Self::GrantMismatch => "misuse/grant-mismatch",
+            Self::HolderKeysEqual => "misuse/holder-keys-equal",
             Self::AlreadyStarted => "misuse/already-started",
             Self::NotStarted => "misuse/not-started",
             Self::QueueFull => "misuse/queue-full",
@@ -37,6 +40,7 @@ impl ApiMisuse {
         match self {
             Self::QueueFull => Remedy::Retry,
             Self::GrantMismatch
+            | Self::HolderKeysEqual
             | Self::AlreadyStarted
             | Self::NotStarted
             | Self::SubscriptionExists

@@ -5,6 +5,7 @@ mod support;
 use remuda_session::{ApiMisuse, CloseCause, HandshakeConfig, Output, SessionConfig, TransportError};
 use remuda_wire::context::SigningContext;
 use remuda_wire::frame::{ClientMessage, ServerMessage};
+use remuda_wire::key::HpkePublicKey;
 use remuda_wire::session::{SessionChallenge, SessionOpened};
 use remuda_wire::{Bytes32, Remedy};
 use support::{frames, Bench, SIGNATURE, T0};
@@ -30,6 +31,14 @@ fn opens_a_session() {
 fn a_grant_of_another_stream_is_refused() {
     let refused = HandshakeConfig::new(frames::context(), Bytes32([99; 32]), frames::grant());
     assert_eq!(refused.err(), Some(ApiMisuse::GrantMismatch));
+}
+
+#[test]
+fn a_grant_with_one_key_for_both_purposes_is_refused() {
+    let mut grant = frames::grant();
+    grant.holder_hpke_key = Some(HpkePublicKey(grant.holder_signing_key.0));
+    let refused = HandshakeConfig::new(frames::context(), grant.stream_id, grant);
+    assert_eq!(refused.err(), Some(ApiMisuse::HolderKeysEqual));
 }
 
 /// Bends one frame of the handshake and gives the code that the session closes with, and whether it returns.

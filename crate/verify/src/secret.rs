@@ -4,7 +4,7 @@ use core::fmt;
 
 use zeroize::Zeroizing;
 
-/// 32 secret bytes: erased when dropped, never printed, compared nowhere.
+/// 32 secret bytes: erased when dropped, never printed, compared in constant time.
 #[derive(Clone)]
 pub struct SecretBytes(Zeroizing<[u8; 32]>);
 
@@ -19,6 +19,11 @@ impl SecretBytes {
         let mut bytes = Zeroizing::new([0; 32]);
         fill(&mut bytes);
         Self(bytes)
+    }
+
+    /// Whether both are the same, in a time that does not depend on where they differ.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.0.iter().zip(other.0.iter()).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
     }
 
     /// The bytes, to hand to a cipher or to sealed storage.

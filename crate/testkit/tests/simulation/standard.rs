@@ -27,7 +27,7 @@ pub fn standard() -> Settings {
 
 pub fn keyring(world: &World) -> Keyring {
     let mut keyring = Keyring::default();
-    keyring.insert(world.provider.encryption_generation(), SecretBytes::new(DATA_KEY));
+    keyring.insert(world.provider.encryption_generation(), SecretBytes::new(DATA_KEY)).expect("the first");
     keyring
 }
 

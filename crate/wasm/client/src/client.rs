@@ -307,12 +307,12 @@ impl Client {
     /// Keeps the data key of a generation: records of it that are stored already can be read from now on.
     ///
     /// # Errors
-    /// Throws `misuse/argument` for a key of another length, or of a stream that is not expected to be encrypted.
+    /// Throws `misuse/argument` for a key of another length, or of a stream that is not expected to be encrypted;
+    /// `encryption/generation-conflict` when the generation has another key.
     #[wasm_bindgen(js_name = addDataKey)]
     pub fn add_data_key(&self, generation: u64, key: &[u8]) -> Result<(), JsValue> {
         let keyring = self.0.keyring.as_ref().ok_or_else(|| bad_argument("`dataKeys` was not given on opening"))?;
-        keyring.borrow_mut().insert(generation, data_key(key)?);
-        Ok(())
+        keyring.borrow_mut().insert(generation, data_key(key)?).map_err(|failure| thrown(&failure))
     }
 
     /// The browser's word on the network: `true` tries again at once.

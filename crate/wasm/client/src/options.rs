@@ -87,7 +87,8 @@ pub fn keyring(keys: &JsValue) -> Result<Option<Keyring>, JsValue> {
     let mut keyring = Keyring::default();
     for entry in keys.dyn_ref::<Array>().ok_or_else(wrong)?.iter() {
         let generation = u64::try_from(member(&entry, "generation")).map_err(|_| wrong())?;
-        keyring.insert(generation, data_key(&bytes(&entry, "key")?)?);
+        let key = data_key(&bytes(&entry, "key")?)?;
+        keyring.insert(generation, key).map_err(|failure| thrown(&failure))?;
     }
     Ok(Some(keyring))
 }
