@@ -10,7 +10,7 @@ use remuda_wire::chain::BrokerState;
 use remuda_wire::context::FinalizedView;
 use remuda_wire::response::ResponseBody;
 use remuda_wire::verdict::{Refusal, VerifyError};
-use remuda_wire::{Bytes32, Canonical, Signature};
+use remuda_wire::{Bytes32, Canonical, Remedy, Signature};
 
 use super::{Engine, Output};
 use crate::command::{Asker, PendingRequest};
@@ -256,7 +256,12 @@ impl Engine {
                 if self.tail_ended(&subscription_id, &error, now_ms) => {}
             SessionOutput::SubscriptionEnded { subscription_id, error } => {
                 // After what came before it: the last batches of a subscription are as good as any.
-                self.work.push_back(Work::Ended(subscription_id, Failure::from(&error)));
+                let mut failure = Failure::from(&error);
+                if error.kind().invalidates_session() {
+                    // The session is gone, not the right to subscribe: the next one takes it.
+                    failure.remedy = Remedy::ReEnterAtBoundary;
+                }
+                self.work.push_back(Work::Ended(subscription_id, failure));
             }
             SessionOutput::PollTimeout { handle } | SessionOutput::Unanswered { handle } => {
                 self.opening.remove(&handle);

@@ -1,5 +1,6 @@
 //! The engine against the provider over a virtual link, disk and clock. A failing seed fails again.
 
+mod appends;
 mod checks;
 mod faults;
 mod grants;

@@ -25,10 +25,12 @@ pub fn run_all<const N: usize>(name: &str, count: u64, run: impl Fn(u64) -> [u32
             if seed >= count {
                 return total;
             }
-            if seed > 0 && seed % PROGRESS == 0 {
+            if seed > 0 && seed.is_multiple_of(PROGRESS) {
                 println!("{name}: {seed} of {count} schedules");
             }
+            let named = Named { name, seed };
             add(&mut total, run(seed));
+            drop(named);
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -41,6 +43,20 @@ pub fn run_all<const N: usize>(name: &str, count: u64, run: impl Fn(u64) -> [u32
     });
     println!("{name}: {count} schedules");
     total
+}
+
+/// Says which schedule it was that failed.
+struct Named<'a> {
+    name: &'a str,
+    seed: u64,
+}
+
+impl Drop for Named<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("{}: schedule {} failed", self.name, self.seed);
+        }
+    }
 }
 
 fn add<const N: usize>(sum: &mut [u32; N], counts: [u32; N]) {

@@ -15,12 +15,12 @@ use std::time::Duration;
 
 use ed25519_dalek::{Signer, SigningKey};
 use remuda_client::{
-    Append, ChainReadError, CommandId, CommandOutcome, Engine, EngineConfig, Event, Keyring, Output, SubscriptionSpec,
+    ChainReadError, CommandId, CommandOutcome, Engine, EngineConfig, Event, Keyring, Output, SubscriptionSpec,
 };
 use remuda_dev_provider::settings::Settings;
 use remuda_dev_provider::time::Clock;
 use remuda_position::memory::MemoryStore;
-use remuda_position::outbox::{OutboxKey, OutboxState, OutboxWrite};
+use remuda_position::outbox::{OutboxKey, OutboxWrite};
 use remuda_position::{commit, Admission, AdmissionBudget, Committed, PositionKey, Store, StoreError};
 use remuda_session::{CreditTarget, PostId, Slot, SocketId, TransportError, Transports};
 use remuda_verify::response::AnsweredResult;
@@ -29,7 +29,7 @@ use remuda_wire::frame::{ClientFrame, ClientMessage};
 use remuda_wire::grant::StreamGrant;
 use remuda_wire::preimage::keccak256;
 use remuda_wire::request::{AppendRequest, OpenSubscriptionRequest, RequestBody};
-use remuda_wire::{Bytes, Bytes24, Bytes32, Signature};
+use remuda_wire::{Bytes32, Signature};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 use tokio::time::Instant;
 
@@ -43,7 +43,7 @@ const BEGIN_MS: u64 = 1_800_000_000_000;
 /// How often an engine may ask to be woken without time or anything else going on.
 const MAX_IDLE_WAKES: u32 = 3;
 
-enum Input {
+pub enum Input {
     Body { slot: Slot, post: PostId, answer: Result<Vec<u8>, TransportError> },
     Socket { socket: SocketId, event: SocketEvent },
     Signed { slot: Slot, digest: Bytes32 },
@@ -113,9 +113,9 @@ pub struct World {
     /// The demo lanes, also while no provider runs.
     pub lanes: Vec<Bytes32>,
     context: SigningContext,
-    stream_id: Bytes32,
+    pub stream_id: Bytes32,
     grant: Option<StreamGrant>,
-    outbox: OutboxKey,
+    pub outbox: OutboxKey,
     /// Every entry of the outbox that there ever was, as it was enqueued.
     pub appended: BTreeMap<u64, AppendRequest>,
     pub clients: Vec<Client>,
@@ -280,54 +280,6 @@ impl World {
         result
     }
 
-    /// Appends by a tab: the request is sealed, and in the database when this returns. Gives the number of its entry.
-    pub fn append(&mut self, client: usize, lane_id: Bytes32) -> u64 {
-        let number = self.next_number();
-        let payload = Bytes::new(format!("record {number}").into_bytes()).expect("short");
-        let append = Append {
-            lane_id,
-            client_message_id: keccak256(&number.to_be_bytes()),
-            client_created_at_ms: self.now_ms(),
-            expires_at_ms: 0,
-            payload,
-        };
-        self.enqueue(client, append)
-    }
-
-    /// The same with what the application says of it.
-    pub fn enqueue(&mut self, client: usize, append: Append) -> u64 {
-        let mut nonce = Bytes24::ZERO;
-        nonce.0.copy_from_slice(&append.client_message_id.0[..24]);
-        let request = append.into_request(self.stream_id);
-        let request = match &self.keyring {
-            None => request,
-            Some(keyring) => keyring.seal(request, nonce).expect("a key"),
-        };
-        let entry = now(self.store.enqueue(self.outbox_key(), &request)).expect("room");
-        self.appended.insert(entry, request);
-        if self.crash_here() {
-            self.crash(client);
-        } else {
-            self.with_engine(client, |engine, _| engine.handle_enqueued());
-        }
-        entry
-    }
-
-    pub fn outbox_key(&self) -> OutboxKey {
-        self.outbox
-    }
-
-    /// What the database holds of an entry; `None` once it is forgotten.
-    pub fn state(&self, entry: u64) -> Option<OutboxState> {
-        let page = now(self.store.outbox_after(self.outbox_key(), entry - 1, 1)).expect("a store in memory");
-        page.into_iter().find(|found| found.number == entry).map(|found| found.state)
-    }
-
-    /// Whether an entry has its outcome.
-    pub fn has_ended(&self, entry: u64) -> bool {
-        self.state(entry).is_none_or(|state| state.is_ended())
-    }
-
     /// Asks for one thing in fair weather.
     pub async fn ask(&mut self, client: usize, request: RequestBody) -> AnsweredResult {
         let number = self.next_number();
@@ -363,7 +315,7 @@ impl World {
         }
     }
 
-    fn next_number(&mut self) -> u64 {
+    pub fn next_number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
     }
@@ -538,28 +490,7 @@ impl World {
         self.later(client, Input::Committed(Box::new(result)));
     }
 
-    /// The transaction of a write of the outbox.
-    fn settle(&mut self, client: usize, write: &OutboxWrite) {
-        if self.crash_here() {
-            self.crash(client);
-            return;
-        }
-        if self.random.chance(self.weather.abort) {
-            self.later(client, Input::Settled(Err(StoreError::Aborted)));
-            return;
-        }
-        let mut result = now(self.store.settle(write));
-        if self.crash_here() {
-            self.crash(client);
-            return;
-        }
-        if self.random.chance(self.weather.ambiguous) {
-            result = Err(StoreError::Aborted);
-        }
-        self.later(client, Input::Settled(result));
-    }
-
-    fn crash_here(&mut self) -> bool {
+    pub fn crash_here(&mut self) -> bool {
         self.storage_steps += 1;
         self.crash_at.is_some_and(|at| at.0 == self.storage_steps)
     }
@@ -667,7 +598,7 @@ impl World {
         Duration::from_millis(1 + self.random.below(self.weather.latency_ms))
     }
 
-    fn later(&mut self, client: usize, input: Input) {
+    pub fn later(&mut self, client: usize, input: Input) {
         let wait = self.latency();
         self.later_exactly(client, wait, input);
     }
