@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use remuda_position::feed::suite as feed_suite;
 use remuda_position::memory::MemoryStore;
 use remuda_position::suite::{self, Database};
 use remuda_position::topic::memory::MemoryTopicStore;
@@ -46,4 +47,9 @@ impl TopicDatabase for SharedTopics {
 #[test]
 fn passes_the_suite_of_topics() {
     assert_eq!(now(topic_suite::run(|_| SharedTopics(Rc::default()))), topic_suite::CASES);
+}
+
+#[test]
+fn passes_the_suite_of_feeds() {
+    assert_eq!(now(feed_suite::run(|_| SharedTopics(Rc::default()))), feed_suite::CASES);
 }
