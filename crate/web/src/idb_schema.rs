@@ -5,6 +5,7 @@
 //! | `meta` | `"fence"` | the generation of the owner, 8 bytes, big-endian |
 //! | `positions` | position key, 32 bytes | `StoredPosition`, canonical |
 //! | `rows` | position key, 32 bytes, then the first item, 8 bytes, big-endian | `StoredRow`, canonical |
+//! | `ordered` | a key of `position::topic::key`, a table byte first | bytes of whoever owns the table: topics, feeds |
 //!
 //! The schema's version is the database's own: no second copy of it could disagree.
 
@@ -19,7 +20,7 @@ use crate::idb_transaction::{fault, request_fault};
 use crate::script;
 
 /// The version that this library writes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The object store of single values.
 pub const META: &str = "meta";
@@ -27,6 +28,12 @@ pub const META: &str = "meta";
 pub const POSITIONS: &str = "positions";
 /// The object store of rows.
 pub const ROWS: &str = "rows";
+
+/// The object store of ordered rows.
+pub const ORDERED: &str = "ordered";
+
+/// Every object store of [`VERSION`]. An older database lacks some of them, and none is ever changed.
+const OBJECT_STORES: [&str; 4] = [META, POSITIONS, ROWS, ORDERED];
 
 /// The key of the fence in [`META`].
 pub fn fence_key() -> JsValue {
@@ -142,7 +149,9 @@ async fn end_of(request: &IdbOpenDbRequest) -> Result<JsValue, StoreError> {
     end.await
 }
 
-/// The object stores of version 1.
+/// Makes the object stores that are not there yet.
 fn create(database: &IdbDatabase) -> Result<(), JsValue> {
-    [META, POSITIONS, ROWS].into_iter().try_for_each(|name| database.create_object_store(name).map(drop))
+    let there = database.object_store_names();
+    let absent = OBJECT_STORES.into_iter().filter(|name| !there.contains(name));
+    absent.map(|name| database.create_object_store(name).map(drop)).collect()
 }
