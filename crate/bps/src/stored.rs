@@ -9,12 +9,9 @@ use remuda_wire::Bytes;
 use crate::broadcast::{Cohort, Gap};
 use crate::message::Broadcast;
 use crate::refusal::BpsRefusal;
-use crate::soc::{SingleOwnerChunk, MAX_SOC_BYTES};
+use crate::soc::SingleOwnerChunk;
 use crate::subscriber::Delivery;
 use row::{Row, StoredGap};
-
-/// The longest encoding of a delivered broadcast: its chunk and its other fields.
-const MAX_BROADCAST_BYTES: usize = MAX_SOC_BYTES + 64;
 
 mod row {
     use remuda_wire::{object, Bytes};
@@ -31,7 +28,7 @@ mod row {
         /// A row.
         pub struct Row {
             gap: Option<StoredGap>,
-            broadcast: Bytes<{ super::MAX_BROADCAST_BYTES }>,
+            broadcast: Bytes<{ crate::message::MAX_BROADCAST_BYTES }>,
         }
     }
 }

@@ -57,6 +57,12 @@ impl ToJs for remuda_wire::Bytes32 {
     }
 }
 
+impl ToJs for remuda_wire::Address {
+    fn to_js(&self) -> JsValue {
+        JsValue::from_str(&self.to_string())
+    }
+}
+
 impl<T: ToJs> ToJs for Option<T> {
     fn to_js(&self) -> JsValue {
         self.as_ref().map_or(JsValue::NULL, ToJs::to_js)
