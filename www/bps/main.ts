@@ -7,7 +7,7 @@ import type { Tone } from "../shared/source-view.js";
 import { Newest, badge, chip, drawFailure, drawNotice, drawRole, drawStorage, json, readable, row } from "../shared/source-view.js";
 
 /** Rows that are drawn; the rest stays in the database. */
-const SHOWN = 40;
+const SHOWN = 16;
 const DRAW_MS = 120;
 const RETRY_MS = 2_000;
 
