@@ -18,3 +18,10 @@ declare module "*/generated/feeds/remuda_feeds.js" {
   export const singleOwnerChunk: FeedsModule["singleOwnerChunk"];
   export const ownerOf: FeedsModule["ownerOf"];
 }
+
+declare module "*/generated/recovery/remuda_recovery.js" {
+  import type { RecoveryModule } from "./recovery-api.js";
+
+  export default function init(options: { module_or_path: URL | Response | BufferSource }): Promise<unknown>;
+  export const unwrapContentKey: RecoveryModule["unwrapContentKey"];
+}

@@ -18,6 +18,8 @@ export interface ProviderOptions {
   lie?: string;
   /** Honest checkpoints before the lie. */
   lieAfter?: number;
+  /** Whatever else it is started with. */
+  more?: string[];
 }
 
 export class Provider {
@@ -46,7 +48,7 @@ export class Provider {
 
   /** Starts it, again at the same address and over the same data; differently, where `over` says so. */
   async start(over: ProviderOptions = {}): Promise<void> {
-    const { writer = 40, lanes = 8, batchMs = 100, lie, lieAfter } = Object.assign(this.options, over);
+    const { writer = 40, lanes = 8, batchMs = 100, lie, lieAfter, more = [] } = Object.assign(this.options, over);
     const child = spawn(
       program(),
       [
@@ -55,6 +57,7 @@ export class Provider {
         ...["--writer", String(writer), "--lanes", String(lanes), "--batch-ms", String(batchMs)],
         ...(lie === undefined ? [] : ["--lie", lie]),
         ...(lieAfter === undefined ? [] : ["--lie-after", String(lieAfter)]),
+        ...more,
       ],
       { stdio: ["ignore", "pipe", "pipe"] },
     );

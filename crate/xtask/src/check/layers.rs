@@ -15,7 +15,7 @@ use super::invariants;
 use crate::workspace::{Package, Workspace};
 
 /// A crate, and those that it may name in what it ships. Names without `remuda-`.
-const MAY_NAME: [(&str, &[&str]); 18] = [
+const MAY_NAME: [(&str, &[&str]); 19] = [
     ("wire", &[]),
     ("streaming", &["wire"]),
     ("verify", &["wire"]),
@@ -30,6 +30,7 @@ const MAY_NAME: [(&str, &[&str]); 18] = [
         "wasm-client",
         &["wire", "verify", "position", "session", "client", "web", "streaming", "watchtower", "bps", "wasm-js"],
     ),
+    ("wasm-recovery", &["watchtower"]),
     ("wasm-feeds", &["wire", "verify", "position", "session", "client", "web", "watchtower", "bps", "wasm-js"]),
     ("wasm-verifier", &["wire", "verify", "streaming", "watchtower", "bps"]),
     ("dev-provider", &["wire", "verify", "streaming", "watchtower", "bps"]),
