@@ -8,4 +8,5 @@ export type { Publisher, Subscriber } from "./feeds/cohort.js";
 export type { SourceEvents } from "./feeds/source.js";
 export type * from "./feeds/types.js";
 
-export const { openSubscriber, openPublisher, checkUpdate, checkEvidence, chunkAddress, socAddress, singleOwnerChunk, ownerOf } = bpsApi(load);
+export const { openSubscriber, openPublisher, checkUpdate, evidence, checkEvidence, chunkAddress, socAddress, singleOwnerChunk, ownerOf } =
+  bpsApi(load);

@@ -9,4 +9,4 @@ export type * from "./feeds/types.js";
 export type { FeedPublisher } from "./feeds/watchtower-api.js";
 export type * from "./feeds/watchtower-types.js";
 
-export const { openFeed, feedPublisher, checkEvidence, deriveContentKey, contentKeyIdentity, wrappedDekAad } = watchtowerApi(load);
+export const { openFeed, feedPublisher, evidence, checkEvidence, deriveContentKey, contentKeyIdentity, wrappedDekAad } = watchtowerApi(load);

@@ -2,7 +2,7 @@
 import { Bee, EthAddress, Identifier, PrivateKey, Reference } from "@ethersphere/bee-js";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { describe, expect, test } from "vitest";
-import { RemudaError, checkEvidence, checkUpdate, chunkAddress, openSubscriber, ownerOf, singleOwnerChunk, socAddress } from "../src/bps-node.js";
+import { RemudaError, checkEvidence, checkUpdate, chunkAddress, evidence, openSubscriber, ownerOf, singleOwnerChunk, socAddress } from "../src/bps-node.js";
 
 // Never asked: it only makes and reads chunks.
 const bee = new Bee("http://127.0.0.1:1");
@@ -100,9 +100,24 @@ describe("errors are typed", () => {
     expect(await rejected(openSubscriber(options))).toEqual({ code: "client/no-worker", remedy: "surface" });
   });
 
-  test("what is no update, and no pair", async () => {
+  test("what is no update, and no file of evidence", async () => {
     const cohort = { topic: "00".repeat(32), owner: "00".repeat(20) };
     expect(await checkUpdate({ ...cohort, update: Uint8Array.of(255) })).toBe("bps/protobuf");
-    expect(await checkEvidence({ ...cohort, pair: Uint8Array.of(1) })).toBe("bps/frame");
+    expect(await checkEvidence(Uint8Array.of(1))).toEqual({ contradicts: false, code: "bps/frame", topic: null, owner: null });
   });
+});
+
+test("two payloads for one index are evidence for anybody, the same one twice is not", async () => {
+  const [key, topic, challenge] = [generated(32, 1), generated(32, 2), generated(32, 3)];
+  const cohort = { topic: hex(topic), owner: await ownerOf(key) };
+  const signed = async (words: string, index: number) => {
+    const id = keccak_256(concat(keccak_256(concat(topic, challenge)), new Uint8Array(7), Uint8Array.of(index)));
+    return broadcast(await singleOwnerChunk(hex(id), new TextEncoder().encode(words), key), challenge, index);
+  };
+  const [one, other] = [await signed("one", 7), await signed("other", 7)];
+  const file = (await evidence({ ...cohort, a: one, b: other }))!;
+  expect(await checkEvidence(file)).toEqual({ contradicts: true, code: null, ...cohort });
+  expect(await evidence({ ...cohort, a: one, b: one })).toBeNull();
+  expect(await evidence({ ...cohort, a: one, b: await signed("other", 8) })).toBeNull();
+  await expect(evidence({ ...cohort, owner: "11".repeat(20), a: one, b: other })).rejects.toMatchObject({ code: "bps/signer" });
 });

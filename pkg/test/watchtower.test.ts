@@ -1,7 +1,7 @@
 /** Publishing with `remuda/watchtower`, and re-checking what others claim. */
 import { createHash, generateKeyPairSync, sign as nodeSign, verify } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { RemudaError, checkEvidence, contentKeyIdentity, deriveContentKey, feedPublisher, openFeed, wrappedDekAad } from "../src/watchtower-node.js";
+import { RemudaError, checkEvidence, contentKeyIdentity, deriveContentKey, evidence, feedPublisher, openFeed, wrappedDekAad } from "../src/watchtower-node.js";
 import type { FeedPublisherOptions } from "../src/watchtower-node.js";
 
 const { publicKey, privateKey } = generateKeyPairSync("ed25519");
@@ -73,14 +73,21 @@ test("two messages for one sequence are evidence for anybody, one and the same a
   const messages = await Promise.all(
     ["one", "other"].map(async (words) => (await (await feedPublisher(options(sign))).publish({ kind: "k", payload: text(words), timestampMs: 1n })).message),
   );
-  const pair = (a: Uint8Array, b: Uint8Array) => Uint8Array.from([0xa2, 0x61, 0x61, ...a, 0x61, 0x62, ...b]);
   const claim = { stream: "feed-1", schedule: [{ signingKeyId: 1n, pubkey: raw, effectiveSequence: 1n }] };
   const [one, other] = [messages[0]!, messages[1]!];
-  expect(await checkEvidence({ ...claim, pair: pair(one, other) })).toBe("watchtower/equivocation");
-  expect(await checkEvidence({ ...claim, pair: pair(one, one) })).toBeNull();
-  expect(await checkEvidence({ ...claim, stream: "feed-2", pair: pair(one, other) })).toBe("watchtower/stream");
-  expect(await checkEvidence({ ...claim, schedule: [], pair: pair(one, other) })).toBe("watchtower/key-schedule");
-  expect(await checkEvidence({ ...claim, pair: one.subarray(0, 10) })).toBe("watchtower/cbor");
+  const file = (await evidence({ ...claim, a: one, b: other }))!;
+  const accused = { contradicts: true, code: "watchtower/equivocation", stream: "feed-1" };
+  expect(await checkEvidence(file)).toEqual(accused);
+  expect(await checkEvidence(file, claim)).toEqual(accused);
+
+  expect(await evidence({ ...claim, a: one, b: one })).toBeNull();
+  await expect(evidence({ ...claim, stream: "feed-2", a: one, b: other })).rejects.toMatchObject({ code: "watchtower/stream" });
+  const another = [{ signingKeyId: 2n, pubkey: raw, effectiveSequence: 1n }];
+  expect(await checkEvidence(file, { schedule: another })).toMatchObject({ contradicts: false, code: "watchtower/key-schedule" });
+  expect(await checkEvidence(file, { schedule: [] })).toMatchObject({ contradicts: false, code: "watchtower/key-schedule" });
+  for (const at of [0, 9, file.length - 1]) {
+    expect((await checkEvidence(Uint8Array.from(file, (byte, index) => (index === at ? byte ^ 1 : byte)))).contradicts, `byte ${at}`).toBe(false);
+  }
 });
 
 test("mirrors and content keys have the document's lengths", async () => {

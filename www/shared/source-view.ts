@@ -50,10 +50,16 @@ export function drawFailure(failure: Failure | null, held: string, again: (() =>
   const row = (term: string, value: string) => element("div", {}, element("dt", {}, term), element("dd", {}, value));
   where.replaceChildren(
     element("h2", { id: "failure-title" }, "Refused: ", element("code", {}, failure.code)),
-    element("p", { class: "meaning" }, `${failure.meaning.charAt(0).toUpperCase()}${failure.meaning.slice(1)}.`),
+    element("p", { class: "meaning" }, sentence(failure.meaning)),
     element("dl", {}, row("Rule", failure.rule || "–"), row("What to do", REMEDIES[failure.remedy] ?? failure.remedy), row("Durable position", held)),
     element("p", { class: "actions" }, again && button("Try again from the position", again, "again")),
   );
+}
+
+/** A name of the wire keeps its first letter. */
+function sentence(meaning: string): string {
+  const isName = /^\w*_/.test(meaning);
+  return `${isName ? meaning.charAt(0) : meaning.charAt(0).toUpperCase()}${meaning.slice(1)}.`;
 }
 
 export function button(text: string, act: () => void, testId?: string): HTMLButtonElement {

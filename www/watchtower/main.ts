@@ -51,7 +51,7 @@ class Page {
     feed.addEventListener("status", () => this.draw());
     feed.addEventListener("role", () => this.draw());
     feed.addEventListener("equivocation", ({ detail }) => {
-      this.#equivocation = detail.pair;
+      this.#equivocation = detail.evidence;
     });
     byTestId("publish").addEventListener("submit", (event) => {
       event.preventDefault();

@@ -11,16 +11,20 @@ use remuda_wire::Bytes;
 use crate::broadcast::{judge, Cohort, Judged};
 use crate::message::Broadcast;
 use crate::refusal::BpsRefusal;
-use pair::Pair;
+use file::EvidenceFile;
 
-mod pair {
-    use remuda_wire::{object, Bytes};
+mod file {
+    use remuda_wire::{object, Address, Bytes, Bytes32};
+
+    use crate::message::MAX_BROADCAST_BYTES;
 
     object! {
-        /// Two broadcasts, as they were sent.
-        pub struct Pair {
-            a: Bytes<{ crate::message::MAX_BROADCAST_BYTES }>,
-            b: Bytes<{ crate::message::MAX_BROADCAST_BYTES }>,
+        /// A file behind its magic.
+        pub struct EvidenceFile {
+            topic: Bytes32,
+            admin: Address,
+            a: Bytes<{ MAX_BROADCAST_BYTES }>,
+            b: Bytes<{ MAX_BROADCAST_BYTES }>,
         }
     }
 }
@@ -44,22 +48,50 @@ impl Equivocation {
         Ok(contradicts.then_some(Self { first, second }))
     }
 
-    /// The pair as bytes: canonical.
+    /// The pair as a file of its own: [`MAGIC`], then canonically topic, admin and the two broadcasts.
     ///
     /// # Errors
     /// Never: both were judged, which bounds them.
-    pub fn to_bytes(&self) -> Result<Vec<u8>, BpsRefusal> {
+    pub fn to_file(&self, cohort: &Cohort) -> Result<Vec<u8>, BpsRefusal> {
         let bytes = |broadcast: &Broadcast| Bytes::new(broadcast.to_bytes()).map_err(|_| BpsRefusal::SocLength);
-        Ok(Pair { a: bytes(&self.first)?, b: bytes(&self.second)? }.to_bytes())
+        let (a, b) = (bytes(&self.first)?, bytes(&self.second)?);
+        let file = EvidenceFile { topic: cohort.topic, admin: cohort.admin, a, b };
+        Ok([MAGIC.as_slice(), &file.to_bytes()].concat())
     }
+}
 
-    /// Reads a pair that somebody else claims to contradict itself: to be judged.
+/// What a file of evidence of this family begins with. It is none of the audit files of `RESOLUTIONS.md` §8, whose kinds of
+/// items are fixed and whose readers refuse every other magic.
+pub const MAGIC: &[u8; 8] = b"BPSLTEV1";
+
+/// What somebody else claims to be a contradiction: to be judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The cohort that it is about.
+    pub cohort: Cohort,
+    /// The two broadcasts.
+    pub pair: (Broadcast, Broadcast),
+}
+
+impl Claim {
+    /// Reads a file of evidence.
     ///
     /// # Errors
-    /// [`BpsRefusal::Frame`], [`BpsRefusal::Protobuf`].
-    pub fn read_pair(bytes: &[u8]) -> Result<(Broadcast, Broadcast), BpsRefusal> {
-        let Pair { a, b } = Pair::from_bytes(bytes).map_err(|_| BpsRefusal::Frame)?;
-        Ok((Broadcast::from_bytes(&a)?, Broadcast::from_bytes(&b)?))
+    /// [`BpsRefusal::Frame`], also for another magic, [`BpsRefusal::Protobuf`].
+    pub fn from_file(bytes: &[u8]) -> Result<Self, BpsRefusal> {
+        let body = bytes.strip_prefix(MAGIC).ok_or(BpsRefusal::Frame)?;
+        let EvidenceFile { topic, admin, a, b } = EvidenceFile::from_bytes(body).map_err(|_| BpsRefusal::Frame)?;
+        let pair = (Broadcast::from_bytes(&a)?, Broadcast::from_bytes(&b)?);
+        Ok(Self { cohort: Cohort { topic, admin }, pair })
+    }
+
+    /// Judges it.
+    ///
+    /// # Errors
+    /// As [`Equivocation::judge`].
+    pub fn judge(&self) -> Result<Option<Equivocation>, BpsRefusal> {
+        let (a, b) = self.pair.clone();
+        Equivocation::judge(&self.cohort, a, b)
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod support;
 
-use remuda_bps::evidence::Equivocation;
+use remuda_bps::evidence::{Claim, Equivocation};
 use remuda_bps::signature::LocalSigner;
 use remuda_bps::topic::KIND_DATA;
 use remuda_bps::BpsRefusal;
@@ -17,11 +17,13 @@ fn two_payloads_for_one_index_are_a_contradiction() {
     for challenge in [CHALLENGE, LATER] {
         let pair = (data(7, b"one"), broadcast_by(&admin(), KIND_DATA, challenge, 7, b"other"));
         let found = Equivocation::judge(&cohort(), pair.0.clone(), pair.1.clone()).expect("both are signed");
-        let bytes = found.expect("a contradiction").to_bytes().expect("bounded");
-        let (a, b) = Equivocation::read_pair(&bytes).expect("a pair");
-        assert_eq!((&a, &b), (&pair.0, &pair.1));
+        let bytes = found.expect("a contradiction").to_file(&cohort()).expect("bounded");
+        let claim = Claim::from_file(&bytes).expect("a file of evidence");
+        assert_eq!((claim.cohort, &claim.pair), (cohort(), &pair));
+        assert!(claim.judge().expect("both are signed").is_some());
+        let (a, b) = claim.pair;
         assert!(Equivocation::judge(&cohort(), b, a).expect("both are signed").is_some(), "in either order");
-        assert!((0..bytes.len()).all(|cut| Equivocation::read_pair(&bytes[..cut]).is_err()));
+        assert!((0..bytes.len()).all(|cut| Claim::from_file(&bytes[..cut]).is_err()));
     }
 }
 

@@ -1,5 +1,5 @@
 /** The functions of `remuda/bps` over a way to load the WebAssembly. */
-import type { Cohort, PublisherOptions, SubscriberOptions } from "./bps-types.js";
+import type { Cohort, CohortJudgement, PublisherOptions, SubscriberOptions } from "./bps-types.js";
 import { lazily } from "./call.js";
 import { Publisher, Subscriber } from "./cohort.js";
 import type { FeedsModule } from "./glue.js";
@@ -20,10 +20,15 @@ export interface BpsApi {
   checkUpdate(claim: Cohort & { update: Uint8Array }): Promise<string | null>;
 
   /**
-   * Judges a pair of updates: `contradiction` where they are of one index and say different things, a `bps/…` code where one of them is
-   * no update of the owner, and `null` where both are and get along.
+   * Makes a file of evidence of two updates, each as it was `signed`; null where they do not contradict each other: an author signs the
+   * same words again under another challenge.
+   *
+   * Throws `RemudaError`: `misuse/argument`; a `bps/…` code where one of them is no update of the owner.
    */
-  checkEvidence(claim: Cohort & { pair: Uint8Array }): Promise<string | null>;
+  evidence(of: Cohort & { a: Uint8Array; b: Uint8Array }): Promise<Uint8Array | null>;
+
+  /** Judges a file of evidence that anybody made: its owner and topic are what it is about. */
+  checkEvidence(file: Uint8Array): Promise<CohortJudgement>;
 
   /** The address of the content-addressed chunk of a payload of at most 4,096 bytes. Throws `bps/chunk-length`. */
   chunkAddress(payload: Uint8Array): Promise<string>;
@@ -46,9 +51,8 @@ export function bpsApi(load: () => Promise<FeedsModule>): BpsApi {
     async checkUpdate({ update, ...cohort }) {
       return (await use((module) => module.checkBpsUpdate(cohort, update))) ?? null;
     },
-    async checkEvidence({ pair, ...cohort }) {
-      return (await use((module) => module.checkBpsEvidence(cohort, pair))) ?? null;
-    },
+    evidence: async (of) => (await use((module) => module.bpsEvidence(of))) ?? null,
+    checkEvidence: (file) => use((module) => module.checkBpsEvidence(file)),
     chunkAddress: (payload) => use((module) => module.chunkAddress(payload)),
     socAddress: (id, owner) => use((module) => module.socAddress(id, owner)),
     singleOwnerChunk: (id, payload, secretKey) => use((module) => module.singleOwnerChunk(id, payload, secretKey)),

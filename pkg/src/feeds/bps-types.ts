@@ -1,5 +1,5 @@
 /** What an application sees of a BPS-lite broadcast (SWIP-74, revision 8). */
-import type { CommonStatus, DialOptions, SourceStanding, StorageOptions } from "./types.js";
+import type { CommonStatus, DialOptions, Judgement, SourceStanding, StorageOptions } from "./types.js";
 import type { Failure } from "../types.js";
 
 /** A feed topic and its one author. */
@@ -75,4 +75,10 @@ export interface PublisherStatus extends LineStatus {
 export interface CohortStanding extends SourceStanding {
   /** Of a subscriber the last stored index, of a publisher the lowest that was never used; null before the first. */
   index: bigint | null;
+}
+
+/** A {@link Judgement}, and whom it is about; null where the file cannot be read. */
+export interface CohortJudgement extends Judgement {
+  topic: string | null;
+  owner: string | null;
 }

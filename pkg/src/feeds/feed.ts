@@ -9,8 +9,8 @@ export interface FeedEvents extends SourceEvents<FeedStatus> {
   "access-required": CustomEvent<{ keyEpoch: bigint }>;
   /** The position is no longer retained: {@link Feed.choose}. */
   "cursor-too-old": CustomEvent<CursorTooOld>;
-  /** The publisher signed two messages for one sequence: the pair to show to others, null where this database has not both. */
-  equivocation: CustomEvent<{ pair: Uint8Array | null }>;
+  /** The publisher signed two messages for one sequence: a file to show to others, null where this database has not both. */
+  equivocation: CustomEvent<{ evidence: Uint8Array | null }>;
 }
 
 /**

@@ -7,6 +7,8 @@ declare module "*/generated/feeds/remuda_feeds.js" {
   export const Subscriber: FeedsModule["Subscriber"];
   export const Publisher: FeedsModule["Publisher"];
   export const FeedPublisher: FeedsModule["FeedPublisher"];
+  export const watchtowerEvidence: FeedsModule["watchtowerEvidence"];
+  export const bpsEvidence: FeedsModule["bpsEvidence"];
   export const checkWatchtowerEvidence: FeedsModule["checkWatchtowerEvidence"];
   export const checkBpsEvidence: FeedsModule["checkBpsEvidence"];
   export const checkBpsUpdate: FeedsModule["checkBpsUpdate"];

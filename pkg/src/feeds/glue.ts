@@ -1,7 +1,7 @@
 /** The shape of the generated WebAssembly of feeds and broadcasts, `generated/feeds/remuda_feeds.js`. */
-import type { PublisherStatus, SubscriberStatus, Update } from "./bps-types.js";
+import type { CohortJudgement, PublisherStatus, SubscriberStatus, Update } from "./bps-types.js";
 import type { SourceStanding } from "./types.js";
-import type { CursorTooOld, Draft, FeedItem, FeedStatus, KeyEntry, Published, Stream } from "./watchtower-types.js";
+import type { CursorTooOld, Draft, FeedItem, FeedJudgement, FeedStatus, KeyEntry, Published } from "./watchtower-types.js";
 import type { Failure } from "../types.js";
 
 /** New items are durable. */
@@ -19,7 +19,7 @@ export type SourceEvent =
   | { type: "failure"; failure: Failure }
   | { type: "access-required"; keyEpoch: bigint }
   | ({ type: "cursor-too-old" } & CursorTooOld)
-  | { type: "equivocation"; pair: Uint8Array | null };
+  | { type: "equivocation"; evidence: Uint8Array | null };
 
 /** What every source can; whatever else a kind can is called by its name. */
 export interface WasmSource {
@@ -46,8 +46,10 @@ export interface FeedsModule {
   Subscriber: SourceFactory;
   Publisher: SourceFactory;
   FeedPublisher: new (options: object) => WasmFeedPublisher;
-  checkWatchtowerEvidence(options: { stream: Stream; schedule: readonly KeyEntry[] }, pair: Uint8Array): string | undefined;
-  checkBpsEvidence(options: { topic: string; owner: string }, pair: Uint8Array): string | undefined;
+  watchtowerEvidence(options: object): Uint8Array | undefined;
+  checkWatchtowerEvidence(options: { schedule?: readonly KeyEntry[] }, file: Uint8Array): FeedJudgement;
+  bpsEvidence(options: object): Uint8Array | undefined;
+  checkBpsEvidence(file: Uint8Array): CohortJudgement;
   checkBpsUpdate(options: { topic: string; owner: string }, broadcast: Uint8Array): string | undefined;
   deriveContentKey(options: object): Uint8Array;
   contentKeyIdentity(options: object): Uint8Array;

@@ -36,3 +36,11 @@ export interface ItemsOptions {
   /** Ends the iterator with its reason. */
   signal?: AbortSignal;
 }
+
+/** What the judgement over a file of evidence came to. */
+export interface Judgement {
+  /** Whether the author signed both, and they exclude each other. */
+  contradicts: boolean;
+  /** Of the rule that the two, or one of them, break; null where there is none. */
+  code: string | null;
+}

@@ -1,5 +1,4 @@
 /** The functions of `remuda/watchtower` over a way to load the WebAssembly. */
-import { RemudaError } from "../error.js";
 import { lazily } from "./call.js";
 import type { Use } from "./call.js";
 import { Feed } from "./feed.js";
@@ -7,6 +6,7 @@ import type { FeedsModule, WasmFeedPublisher } from "./glue.js";
 import type {
   ContentKeyIdentity,
   Draft,
+  FeedJudgement,
   FeedOptions,
   FeedPublisherOptions,
   KeyEntry,
@@ -74,10 +74,17 @@ export interface WatchtowerApi {
   feedPublisher(options: FeedPublisherOptions): Promise<FeedPublisher>;
 
   /**
-   * Judges a pair of messages, as the event `equivocation` has it, under a schedule: `watchtower/equivocation` where they contradict each
-   * other, another code where one of them is not signed under it, and `null` where both are and get along.
+   * Makes a file of evidence of two messages, each as it was `signed`; null where they do not contradict each other.
+   *
+   * Throws `RemudaError`: `misuse/argument`; a `watchtower/…` code where one of them is not signed under the schedule.
    */
-  checkEvidence(claim: { stream: Stream; schedule: readonly KeyEntry[]; pair: Uint8Array }): Promise<string | null>;
+  evidence(of: { stream: Stream; schedule: readonly KeyEntry[]; a: Uint8Array; b: Uint8Array }): Promise<Uint8Array | null>;
+
+  /**
+   * Judges a file of evidence that anybody made. Give the schedule that you trust: without one the file's own is taken, which only says
+   * that whoever has those keys contradicted themselves.
+   */
+  checkEvidence(file: Uint8Array, trusted?: { schedule?: readonly KeyEntry[] }): Promise<FeedJudgement>;
 
   /** `derive_content_key`: the content key of an epoch, from the publisher's stream secret. */
   deriveContentKey(of: { streamSecret: Uint8Array; chainId: bigint; stream: Stream; keyEpoch: bigint }): Promise<Uint8Array>;
@@ -94,10 +101,8 @@ export function watchtowerApi(load: () => Promise<FeedsModule>): WatchtowerApi {
   return {
     openFeed: (options) => Feed.open(options),
     feedPublisher: ({ signer, ...options }) => use((module) => new FeedPublisher(use, new module.FeedPublisher(options), signer)),
-    async checkEvidence({ pair, ...claim }) {
-      if (!(pair instanceof Uint8Array)) throw RemudaError.client("client/invalid-argument", "pair: a Uint8Array");
-      return (await use((module) => module.checkWatchtowerEvidence(claim, pair))) ?? null;
-    },
+    evidence: async (of) => (await use((module) => module.watchtowerEvidence(of))) ?? null,
+    checkEvidence: (file, trusted = {}) => use((module) => module.checkWatchtowerEvidence(trusted, file)),
     deriveContentKey: (of) => use((module) => module.deriveContentKey(of)),
     contentKeyIdentity: (identity) => use((module) => module.contentKeyIdentity(identity)),
     wrappedDekAad: (of) => use((module) => module.wrappedDekAad(of)),

@@ -1,6 +1,5 @@
 /** What an application sees of a Watchtower feed (CIP-7). */
-import type { Failure } from "../types.js";
-import type { CommonStatus, DialOptions, SourceStanding, StorageOptions } from "./types.js";
+import type { CommonStatus, DialOptions, Judgement, SourceStanding, StorageOptions } from "./types.js";
 
 /** A stream's name: a text, or 32 bytes. */
 export type Stream = string | Uint8Array;
@@ -163,4 +162,7 @@ export interface WrappedDekAad extends ContentKeyIdentity {
   releaseKeyMaterialHash: string;
 }
 
-export type { Failure };
+/** A {@link Judgement}, and the stream that it is about; null where the file cannot be read. */
+export interface FeedJudgement extends Judgement {
+  stream: Stream | null;
+}

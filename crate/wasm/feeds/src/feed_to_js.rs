@@ -105,9 +105,9 @@ pub fn event(event: &FeedEvent) -> Option<JsValue> {
             .with("floorSequence", &refused.floor_sequence)
             .with("headSequence", &refused.head_sequence)
             .build(),
-        FeedEvent::Equivocation(pair) => Builder::new()
+        FeedEvent::Equivocation(evidence) => Builder::new()
             .with("type", "equivocation")
-            .with_value("pair", &pair.as_ref().map_or(JsValue::NULL, |pair| pair.as_slice().to_js()))
+            .with_value("evidence", &evidence.as_ref().map_or(JsValue::NULL, |file| file.as_slice().to_js()))
             .build(),
         FeedEvent::Failure(failure) => failure_event(failure),
     })

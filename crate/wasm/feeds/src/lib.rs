@@ -13,6 +13,8 @@ mod source;
 
 pub use bps::{Publisher, Subscriber};
 pub use chunk::{chunk_address, owner_of, single_owner_chunk, soc_address};
-pub use evidence::{check_bps_evidence, check_bps_update, check_watchtower_evidence};
+pub use evidence::{
+    bps_evidence, check_bps_evidence, check_bps_update, check_watchtower_evidence, watchtower_evidence,
+};
 pub use feed::Feed;
 pub use feed_publisher::{content_key_identity, derive_content_key, wrapped_dek_aad, FeedPublisher};

@@ -105,7 +105,7 @@ pub enum FeedEvent {
     },
     /// The position is no longer retained.
     CursorTooOld(CursorTooOld),
-    /// The publisher signed two messages for one sequence: the pair, where this database has both.
+    /// The publisher signed two messages for one sequence: a file of evidence, where this database has both.
     Equivocation(Option<Vec<u8>>),
     /// An answer was refused.
     Failure(Failure),
@@ -174,7 +174,7 @@ impl FeedDriver {
         let mut ledger = Ledger::open(Rc::clone(&self.store), self.source).await.map_err(store)?;
         let stored = ledger.cursor().map(Standing::from_bytes).transpose().map_err(|_| store(StoreError::Corrupt))?;
         let config = behind(stored.as_ref(), config).map_err(of_watchtower)?;
-        let mut standing = stored.unwrap_or_default();
+        let mut standing = Standing { schedule: config.schedule.clone(), ..stored.unwrap_or_default() };
         let mut feed = Feed::new(config).map_err(of_watchtower)?;
         self.status.borrow_mut().state = FeedState::Following;
         feed.handle_time(now_ms());
@@ -275,7 +275,7 @@ impl FeedDriver {
                     Some(evidence) => Some(*evidence),
                     None => self.pair_with_stored(ledger.last_item(), &standing.schedule, *message).await?,
                 };
-                observe(&FeedEvent::Equivocation(evidence.map(|evidence| evidence.to_bytes())));
+                observe(&FeedEvent::Equivocation(evidence.map(|evidence| evidence.to_file(&standing.schedule))));
             }
             Output::Failed(verdict) => {
                 let failure = of_watchtower(verdict);
