@@ -3,7 +3,7 @@
 //! ```text
 //! wire <- verify <- position <- client <- web <- wasm
 //! wire <- session <- client          wire <- streaming <- position, session
-//! verify <- watchtower <- client     wire <- bps <- client
+//! verify <- watchtower <- web     wire <- bps <- web
 //! ```
 //!
 //! The provider shares no machine with the client: it never names session, position or client, so that one
