@@ -152,6 +152,6 @@ async fn end_of(request: &IdbOpenDbRequest) -> Result<JsValue, StoreError> {
 /// Makes the object stores that are not there yet.
 fn create(database: &IdbDatabase) -> Result<(), JsValue> {
     let there = database.object_store_names();
-    let absent = OBJECT_STORES.into_iter().filter(|name| !there.contains(name));
-    absent.map(|name| database.create_object_store(name).map(drop)).collect()
+    let mut absent = OBJECT_STORES.into_iter().filter(|name| !there.contains(name));
+    absent.try_for_each(|name| database.create_object_store(name).map(drop))
 }

@@ -81,12 +81,13 @@ pub fn time_ms(ms: u64) -> JsValue {
 }
 
 /// An object in the making.
+#[derive(Default)]
 pub struct Builder(Object);
 
 impl Builder {
     /// An object without members.
     pub fn new() -> Self {
-        Self(Object::new())
+        Self::default()
     }
 
     /// Adds a member.
