@@ -1,5 +1,8 @@
 /** Publishing with `remuda/watchtower`, and re-checking what others claim. */
 import { createHash, generateKeyPairSync, sign as nodeSign, verify } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { RemudaError, checkEvidence, contentKeyIdentity, deriveContentKey, evidence, feedPublisher, openFeed, wrappedDekAad } from "../src/watchtower-node.js";
 import type { FeedPublisherOptions } from "../src/watchtower-node.js";
@@ -79,6 +82,23 @@ test("two messages for one sequence are evidence for anybody, one and the same a
   const accused = { contradicts: true, code: "watchtower/equivocation", stream: "feed-1" };
   expect(await checkEvidence(file)).toEqual(accused);
   expect(await checkEvidence(file, claim)).toEqual(accused);
+
+  // The command judges the file as it is, and by its magic alone.
+  const directory = mkdtempSync(join(tmpdir(), "remuda-evidence-"));
+  const path = join(directory, "evidence");
+  writeFileSync(path, file);
+  const { judgeEvidence, evidenceText } = (await import("../bin/evidence.mjs" as string)) as {
+    judgeEvidence(path: string): Promise<{ verdict: string; evidence: { items: number[] }[] } | null>;
+    evidenceText(report: object): string;
+  };
+  const report = (await judgeEvidence(path))!;
+  expect(report).toMatchObject({ verdict: "violations", evidence: [{ code: "watchtower/equivocation", items: [0, 1] }] });
+  expect(evidenceText(report)).toContain("evidence: items 0 and 1: watchtower/equivocation");
+  writeFileSync(path, file.subarray(0, 30));
+  expect(await judgeEvidence(path)).toMatchObject({ verdict: "undecodable" });
+  writeFileSync(path, "CBQSAUD1");
+  expect(await judgeEvidence(path)).toBeNull();
+  rmSync(directory, { recursive: true });
 
   expect(await evidence({ ...claim, a: one, b: one })).toBeNull();
   await expect(evidence({ ...claim, stream: "feed-2", a: one, b: other })).rejects.toMatchObject({ code: "watchtower/stream" });

@@ -75,7 +75,9 @@ impl EvidenceReport {
     pub fn to_json(&self) -> Value {
         let (mut findings, mut evidence) = (Vec::new(), Vec::new());
         match &self.found {
-            Some((code, _)) if self.contradicts => evidence.push(json!({ "code": code, "items": [0, 1] })),
+            Some((code, rule)) if self.contradicts => {
+                evidence.push(json!({ "code": code, "rule": rule, "items": [0, 1] }))
+            }
             Some((code, rule)) => findings.push(json!({ "item": null, "code": code, "rule": rule, "detail": "" })),
             None => {}
         }
