@@ -21,6 +21,8 @@ interface Info {
 const address = new URL(location.href).searchParams;
 const node = (address.get("node") ?? location.origin).replace(/\/+$/, "");
 const database = address.get("database") ?? "remuda-feeds";
+/** Only messages of this kind, when one is named. */
+const kind = address.get("kind");
 /** Whether the demo's word on the keys is taken before the actor's. */
 const isPinned = address.get("pinned") !== "false";
 
@@ -182,6 +184,7 @@ class Page {
         ["Newest key known", key ? digest(key.pubkey) : "–"],
         ["Payload", last?.keyEpoch == null ? "readable by anyone" : `sealed, epoch ${last.keyEpoch}`],
         ["Two for one place", this.#equivocation ? `${this.#equivocation.length} bytes of evidence` : "none seen"],
+        ["Not wanted", kind === null ? "nothing" : `${grouped(status.filtered)} of other kinds`],
         ["Came again", grouped(status.repeats)],
       ]),
     );
@@ -215,6 +218,7 @@ async function main(): Promise<void> {
         start: 0n,
         cadence: { leastMs: 250, mostMs: 5_000 },
         ...(isPinned && { schedule }),
+        ...(kind !== null && { filter: { field: "kind", op: "eq", value: kind } }),
       });
       await new Page(feed, info).follow();
       return;

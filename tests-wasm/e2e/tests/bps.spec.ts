@@ -85,13 +85,22 @@ test("other topics than the derived ones are not signed for", async ({ page, pro
   await expect(page.getByTestId("failure")).toHaveAttribute("data-code", "bps/offered-topics");
 });
 
-test("a node that goes away is come back to", async ({ page, provide }) => {
+test("a broker that goes away is come back to, under another challenge and the next index", async ({ page, provide }) => {
+  test.setTimeout(120_000);
   const provider = await provide({ writer: 0 });
-  await open(page, provider);
+  await open(page, provider, { transport: "direct" });
   await publish(page, "before");
   await expect(item(page)).toHaveCount(1);
   await provider.end("SIGKILL");
   await expect(page.getByTestId("notice")).toContainText("close/abnormal");
+  // It waits in the queue, its index taken already.
+  await publish(page, "meanwhile");
+  await provider.start();
+  await expect(page.getByTestId("state")).toHaveAttribute("data-state", "open", { timeout: 60_000 });
+  await expect(page.getByTestId("standing")).toHaveAttribute("data-sender", "open", { timeout: 60_000 });
+  await publish(page, "after");
+  await expect(item(page).first()).toContainText("after", { timeout: 30_000 });
+  await expect(item(page).first()).toHaveAttribute("data-index", "2");
 });
 
 test("pictures", async ({ page, provide }) => {

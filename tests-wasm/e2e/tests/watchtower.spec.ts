@@ -53,6 +53,33 @@ test("a backlog of 10,000 is pulled, verified and stored in at most 20 calls", a
   await expect(page.getByTestId("verified")).toHaveText("10,000");
 });
 
+test("what a filter does not want is verified and passed by, not stored", async ({ page, provide }) => {
+  const provider = await provide({ writer: 0, more: ["--feed-backlog", "30"] });
+  await open(page, provider, { kind: "note" });
+  await expect(page.getByTestId("standing")).toHaveAttribute("data-sequence", "30");
+  await expect(stored(page)).toHaveAttribute("data-item", "0");
+  await page.getByTestId("publish-text").fill("wanted");
+  await page.getByTestId("publish-send").click();
+  await expect(item(page)).toHaveCount(1);
+  await expect(item(page).first()).toHaveAttribute("data-sequence", "31");
+  await expect(page.getByTestId("verified")).toHaveText("31");
+  // Without a filter it is another source, with items of its own.
+  await open(page, provider);
+  await expect(stored(page)).toHaveAttribute("data-item", "31");
+});
+
+test("a feed whose keys were not pinned takes the actor's word once, and holds it to that", async ({ page, provide }) => {
+  const provider = await provide({ writer: 0, more: ["--feed-backlog", "12", "--feed-rotate-every", "5"] });
+  await open(page, provider, { pinned: "false" });
+  await expect(stored(page)).toHaveAttribute("data-item", "12");
+  await expect(item(page).first()).toHaveAttribute("data-signing-key", "3");
+  await page.reload();
+  await page.getByTestId("rotate").click();
+  await page.getByTestId("publish-text").fill("by the next key");
+  await page.getByTestId("publish-send").click();
+  await expect(item(page).first()).toHaveAttribute("data-signing-key", "4");
+});
+
 test("sealed messages wait for their keys, in order", async ({ page, provide }) => {
   const provider = await provide({ writer: 0, more: ["--feed-backlog", "9", "--feed-paid", "--feed-epoch-messages", "4"] });
   await open(page, provider);
