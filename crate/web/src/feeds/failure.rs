@@ -4,8 +4,14 @@ use remuda_bps::connection::CloseReason;
 use remuda_bps::publisher::PublishRefused;
 use remuda_bps::BpsRefusal;
 use remuda_client::Failure;
+use remuda_position::StoreError;
 use remuda_watchtower::WatchtowerRefusal;
 use remuda_wire::Remedy;
+
+/// Our own disk failed us.
+pub fn of_store(error: StoreError) -> Failure {
+    Failure::from(&error)
+}
 
 /// A refusal of a feed, by its table.
 pub fn of_watchtower(refusal: WatchtowerRefusal) -> Failure {

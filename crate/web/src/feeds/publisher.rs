@@ -128,9 +128,9 @@ impl<K: AdminSigner + 'static> PublisherDriver<K> {
     /// # Errors
     /// A `store/…` when the database fails or another publisher was faster: nothing was sent under what is not durable.
     pub async fn run(mut self, mut config: PublisherConfig, observe: impl Fn(&PublisherEvent)) -> Result<(), Failure> {
-        let mut ledger = Ledger::open(Rc::clone(&self.store), self.source).await.map_err(store)?;
+        let mut ledger = Ledger::open(Rc::clone(&self.store), self.source).await.map_err(failure::of_store)?;
         if let Some(stored) = ledger.cursor() {
-            let stored = index_from_bytes(stored).map_err(|_| store(StoreError::Corrupt))?;
+            let stored = index_from_bytes(stored).map_err(|_| failure::of_store(StoreError::Corrupt))?;
             config.next_index = config.next_index.max(stored);
         }
         self.status.borrow_mut().next_index = config.next_index;
@@ -199,7 +199,7 @@ impl<K: AdminSigner + 'static> PublisherDriver<K> {
                 }
                 PublisherOutput::Send(message) => self.line.send(&message),
                 PublisherOutput::Store { next_index } => {
-                    ledger.advance(Vec::new(), &index_bytes(next_index)).await.map_err(store)?;
+                    ledger.advance(Vec::new(), &index_bytes(next_index)).await.map_err(failure::of_store)?;
                     self.status.borrow_mut().next_index = next_index;
                     publisher.handle_stored(next_index);
                 }
@@ -217,10 +217,7 @@ impl<K: AdminSigner + 'static> PublisherDriver<K> {
                 PublisherOutput::Ended { reason, retry_at_ms } => {
                     let ended = failure::of_close(reason);
                     let mut status = self.status.borrow_mut();
-                    status.state = match retry_at_ms {
-                        Some(retry_at_ms) => LineState::Waiting { retry_at_ms },
-                        None => LineState::Failed(ended.clone()),
-                    };
+                    status.state = LineState::ended(&ended, retry_at_ms);
                     status.last_end = Some(ended.clone());
                     drop(status);
                     observe(&PublisherEvent::Failure(ended));
@@ -240,8 +237,4 @@ fn not_signed() -> Failure {
         rule: "SWIP-74: bridge".into(),
         meaning: "the admin's key did not sign".into(),
     }
-}
-
-fn store(error: StoreError) -> Failure {
-    Failure::from(&error)
 }

@@ -48,6 +48,13 @@ pub enum LineState {
     Closed,
 }
 
+impl LineState {
+    /// After the end of a connection.
+    pub(super) fn ended(why: &Failure, retry_at_ms: Option<u64>) -> Self {
+        retry_at_ms.map_or_else(|| Self::Failed(why.clone()), |retry_at_ms| Self::Waiting { retry_at_ms })
+    }
+}
+
 /// All that can be said about a subscriber that runs.
 #[derive(Clone, Debug, Default)]
 pub struct SubscriberStatus {
@@ -124,9 +131,9 @@ impl SubscriberDriver {
         mut config: SubscriberConfig,
         observe: impl Fn(&SubscriberEvent),
     ) -> Result<(), Failure> {
-        let mut ledger = Ledger::open(Rc::clone(&self.store), self.source).await.map_err(store)?;
+        let mut ledger = Ledger::open(Rc::clone(&self.store), self.source).await.map_err(failure::of_store)?;
         if let Some(stored) = ledger.cursor() {
-            config.cursor = Some(index_from_bytes(stored).map_err(|_| store(StoreError::Corrupt))?);
+            config.cursor = Some(index_from_bytes(stored).map_err(|_| failure::of_store(StoreError::Corrupt))?);
         }
         let mut subscriber = Subscriber::new(config);
         subscriber.handle_time(moment());
@@ -193,10 +200,7 @@ impl SubscriberDriver {
                 SubscriberOutput::Ended { reason, retry_at_ms } => {
                     let ended = failure::of_close(reason);
                     let mut status = self.status.borrow_mut();
-                    status.state = match retry_at_ms {
-                        Some(retry_at_ms) => LineState::Waiting { retry_at_ms },
-                        None => LineState::Failed(ended.clone()),
-                    };
+                    status.state = LineState::ended(&ended, retry_at_ms);
                     status.last_end = Some(ended.clone());
                     drop(status);
                     observe(&SubscriberEvent::Failure(ended));
@@ -205,7 +209,7 @@ impl SubscriberDriver {
         }
         if let Some(index) = cursor {
             let count = u64::try_from(rows.len()).unwrap_or(u64::MAX);
-            let last_item = ledger.advance(rows, &index_bytes(index)).await.map_err(store)?;
+            let last_item = ledger.advance(rows, &index_bytes(index)).await.map_err(failure::of_store)?;
             let mut status = self.status.borrow_mut();
             status.verified = status.verified.saturating_add(count);
             drop(status);
@@ -217,8 +221,4 @@ impl SubscriberDriver {
         observe(&SubscriberEvent::Status);
         Ok(())
     }
-}
-
-fn store(error: StoreError) -> Failure {
-    Failure::from(&error)
 }

@@ -19,7 +19,7 @@ use remuda_watchtower::transport::{CursorTooOld, Request, MAX_ANSWER_BYTES, STAT
 use remuda_watchtower::{StreamId, StreamMessage, WatchtowerRefusal};
 use wasm_bindgen_futures::spawn_local;
 
-use super::failure::of_watchtower;
+use super::failure::{of_store, of_watchtower};
 use super::{random, send, FeedStore, Inputs};
 use crate::clock::now_ms;
 use crate::dial::{Endpoint, PlainLoopback};
@@ -171,8 +171,9 @@ impl FeedDriver {
     /// A `store/…` when the database fails or another writer was faster; `watchtower/key-schedule` when the pinned schedule
     /// and the stored one contradict each other. Nothing durable is lost.
     pub async fn run(mut self, config: FeedConfig, observe: impl Fn(&FeedEvent)) -> Ended {
-        let mut ledger = Ledger::open(Rc::clone(&self.store), self.source).await.map_err(store)?;
-        let stored = ledger.cursor().map(Standing::from_bytes).transpose().map_err(|_| store(StoreError::Corrupt))?;
+        let mut ledger = Ledger::open(Rc::clone(&self.store), self.source).await.map_err(of_store)?;
+        let stored =
+            ledger.cursor().map(Standing::from_bytes).transpose().map_err(|_| of_store(StoreError::Corrupt))?;
         let config = behind(stored.as_ref(), config).map_err(of_watchtower)?;
         let mut standing = Standing { schedule: config.schedule.clone(), ..stored.unwrap_or_default() };
         let mut feed = Feed::new(config).map_err(of_watchtower)?;
@@ -180,7 +181,7 @@ impl FeedDriver {
         feed.handle_time(now_ms());
         loop {
             while let Some(output) = feed.poll_output() {
-                self.perform(&mut feed, &mut ledger, &mut standing, output, &observe).await.map_err(store)?;
+                self.perform(&mut feed, &mut ledger, &mut standing, output, &observe).await.map_err(of_store)?;
             }
             self.refresh(&feed);
             observe(&FeedEvent::Status);
@@ -360,8 +361,4 @@ fn path_segment(stream_id: &StreamId) -> String {
 
 fn moment() -> Moment {
     Moment { now_ms: now_ms(), random: random() }
-}
-
-fn store(error: StoreError) -> Failure {
-    Failure::from(&error)
 }
