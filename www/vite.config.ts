@@ -11,6 +11,6 @@ export default defineConfig({
     // A strict policy allows no data: URLs.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    rollupOptions: { input: { lanes: "index.html" } },
+    rollupOptions: { input: { lanes: "index.html", watchtower: "watchtower.html", bps: "bps.html" } },
   },
 });

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// remuda audit FILE [--json]: judges an audit file. Exit code 0 consistent, 1 violations, 2 undecodable, 3 not judged.
+// remuda audit FILE [--json]: judges an audit file, or a file of evidence of another family. Exit code 0 consistent, 1 violations, 2 undecodable, 3 not judged.
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { Readable } from "node:stream";
@@ -7,6 +7,7 @@ import { Readable } from "node:stream";
 import { audit } from "remuda/verify";
 
 import { auditText } from "./audit-text.mjs";
+import { evidenceText, judgeEvidence } from "./evidence.mjs";
 
 const EXIT_CODES = { consistent: 0, violations: 1, undecodable: 2 };
 const NOT_JUDGED = 3;
@@ -20,6 +21,11 @@ async function main([command, ...rest]) {
     return NOT_JUDGED;
   }
   const [file] = files;
+  const judged = await judgeEvidence(file);
+  if (judged) {
+    console.log(json ? JSON.stringify(judged) : evidenceText(judged));
+    return EXIT_CODES[judged.verdict];
+  }
   const totalBytes = (await stat(file)).size;
   const stream = Readable.toWeb(createReadStream(file, { highWaterMark: 1 << 20 }));
   const report = await audit(stream, { onProgress: progress(totalBytes) });

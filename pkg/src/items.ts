@@ -4,14 +4,19 @@ import type { Failure, Item } from "./types.js";
 /** How many bytes of payload are read from the database at a time. */
 export const PAGE_BYTES = 256 * 1024;
 
+/** An item has a local number, ascending: what `after` takes. */
+export interface Numbered {
+  item: bigint;
+}
+
 /** What an iterator needs of its client. */
-export interface ItemSource {
+export interface ItemSource<T extends Numbered = Item> {
   /** Registers the subscription, and returns its key. */
   acquire(): Promise<string>;
   /** Undoes one `acquire`. */
   release(key: string): void;
   /** Committed items after one, ascending; none when there are none. */
-  read(key: string, after: bigint, maxBytes: number): Promise<Item[]>;
+  read(key: string, after: bigint, maxBytes: number): Promise<T[]>;
   /** Calls back at every change that could end a wait, until undone. */
   watch(key: string, changed: () => void): () => void;
   /** Why no more items will come, if so. */
@@ -26,12 +31,12 @@ export interface ItemSource {
  * taken yet is in the database. It ends when the client is closed. It throws what ended its subscription, after the last stored item, and
  * the reason of its signal when that is aborted.
  */
-export class ItemIterator implements AsyncIterableIterator<Item> {
-  readonly #source: ItemSource;
+export class ItemIterator<T extends Numbered = Item> implements AsyncIterableIterator<T> {
+  readonly #source: ItemSource<T>;
   readonly #signal: AbortSignal | undefined;
   #key: string | null = null;
   #after: bigint;
-  #page: Item[] = [];
+  #page: T[] = [];
   #next = 0;
   #isDone = false;
   #isHeld = false;
@@ -42,7 +47,7 @@ export class ItemIterator implements AsyncIterableIterator<Item> {
   #unwatch: (() => void) | null = null;
   readonly #onAbort = () => this.#changed();
 
-  constructor(source: ItemSource, after: bigint, signal?: AbortSignal) {
+  constructor(source: ItemSource<T>, after: bigint, signal?: AbortSignal) {
     this.#source = source;
     this.#after = after;
     this.#signal = signal;
@@ -53,19 +58,19 @@ export class ItemIterator implements AsyncIterableIterator<Item> {
   }
 
   /** The next item, in order; calls that overlap are answered one after the other. */
-  next(): Promise<IteratorResult<Item, undefined>> {
+  next(): Promise<IteratorResult<T, undefined>> {
     const turn = this.#turn.then(() => this.#advance());
     this.#turn = turn.catch(() => undefined);
     return turn;
   }
 
   /** Ends it, a `next` that is waiting included. */
-  async return(): Promise<IteratorResult<Item, undefined>> {
+  async return(): Promise<IteratorResult<T, undefined>> {
     this.#finish();
     return { done: true, value: undefined };
   }
 
-  async #advance(): Promise<IteratorResult<Item, undefined>> {
+  async #advance(): Promise<IteratorResult<T, undefined>> {
     try {
       for (;;) {
         if (this.#isDone || this.#source.isClosed()) {

@@ -7,8 +7,10 @@ use std::rc::Rc;
 use std::task::{Context, Waker};
 
 use js_sys::{Array, Function, Object, Promise, Reflect};
+use remuda_position::feed::{items_after, standing, suite as feed_suite, Ledger, SourceKey};
 use remuda_position::outbox::{OutboxChange, OutboxChanges, OutboxKey, OutboxState, OutboxWrite};
 use remuda_position::suite::{self, Database};
+use remuda_position::topic::suite::{self as topic_suite, TopicDatabase};
 use remuda_position::{
     Anchor, CheckpointEnd, FastPosition, Fence, PositionKey, RowBytes, Store, StoreError, StoredPosition, WriteSet,
 };
@@ -46,6 +48,69 @@ pub async fn passes_the_suite() {
     assert_eq!(suite::run(Fresh::new).await, suite::CASES);
 }
 
+impl TopicDatabase for Fresh {
+    type Store = IdbStore;
+
+    async fn open(&self) -> IdbStore {
+        Database::open(self).await
+    }
+}
+
+/// Runs the suite of every store of ordered rows.
+pub async fn passes_the_suite_of_topics() {
+    assert_eq!(topic_suite::run(Fresh::new).await, topic_suite::CASES);
+}
+
+/// Runs the suite of every store of feeds.
+pub async fn passes_the_suite_of_feeds() {
+    assert_eq!(feed_suite::run(Fresh::new).await, feed_suite::CASES);
+}
+
+/// An ordered row and a position of one database do not know of each other, and a step that is refused leaves both.
+pub async fn ordered_rows_are_beside_the_streams() {
+    let (fresh, store, fence) = owned("beside").await;
+    let source = SourceKey(Bytes32([0x5a; 32]));
+    let mut ledger = Ledger::open(Rc::new(Database::open(&fresh).await), source).await.expect("a source opens");
+    assert_eq!(ledger.advance(vec![vec![1; 100]], b"one").await, Ok(1));
+    let mut puts = 0;
+    let spy = Spy::on_class("IDBObjectStore", "put", move |original, this, arguments| {
+        puts += 1;
+        // The cursor: its items were put before.
+        if puts == 3 {
+            Err(dom_exception("QuotaExceededError"))
+        } else {
+            original.apply(this, arguments)
+        }
+    });
+    assert_eq!(ledger.advance(vec![vec![2; 9], vec![3; 9]], b"three").await, Err(StoreError::Quota));
+    drop(spy);
+    let standing = standing(&store, source).await.expect("readable");
+    assert_eq!((standing.last_item, standing.cursor.as_deref()), (1, Some(b"one".as_slice())), "the cursor stayed");
+    assert_eq!(items_after(&store, source, 1, 1 << 20).await, Ok(vec![]), "and its items with it");
+    store.apply(&write(fence, Some(1), 3)).await.expect("the stream goes on");
+    assert_eq!(ledger.advance(vec![vec![2; 9]], b"two").await, Ok(2), "and so does the source");
+    assert_eq!((revision(&store).await, rows(&store).await), (Some(2), 4));
+}
+
+/// A database of the first version keeps what it has, and gains what it lacks.
+pub async fn an_older_version_is_upgraded() {
+    let fresh = Fresh::new("upgraded");
+    let make = Function::new_with_args(
+        "name",
+        "return new Promise((resolve, reject) => { const request = indexedDB.open(name, 1); \
+         request.onupgradeneeded = () => ['meta', 'positions', 'rows'].forEach((store) => request.result.createObjectStore(store)); \
+         request.onsuccess = () => { const database = request.result; const writing = database.transaction('meta', 'readwrite'); \
+         writing.objectStore('meta').put(new Uint8Array([0, 0, 0, 0, 0, 0, 0, 6]), 'fence'); \
+         writing.oncomplete = () => { database.close(); resolve(); }; }; request.onerror = () => reject(request.error); })",
+    );
+    let made: Promise = make.call1(&JsValue::UNDEFINED, &fresh.0.as_str().into()).expect("a promise").unchecked_into();
+    JsFuture::from(made).await.expect("a database of the first version");
+    let store = Database::open(&fresh).await;
+    assert_eq!(store.take_fence().await, Ok(Fence(7)), "what was there is there");
+    let mut ledger = Ledger::open(Rc::new(store), SourceKey(KEY.0)).await.expect("a source opens");
+    assert_eq!(ledger.advance(vec![vec![1]], b"one").await, Ok(1), "what was not there is");
+}
+
 fn write(fence: Fence, expected: Option<u64>, item: u64) -> WriteSet {
     let position = StoredPosition::Fast(FastPosition {
         revision: expected.map_or(1, |revision| revision + 1),
@@ -71,7 +136,7 @@ async fn rows(store: &IdbStore) -> usize {
 
 async fn owned(case: &str) -> (Fresh, IdbStore, Fence) {
     let fresh = Fresh::new(case);
-    let store = fresh.open().await;
+    let store = Database::open(&fresh).await;
     let fence = store.take_fence().await.expect("ownership can be taken");
     store.apply(&write(fence, None, 1)).await.expect("the first write commits");
     (fresh, store, fence)
@@ -98,7 +163,7 @@ pub async fn a_put_that_throws_leaves_nothing() {
         assert_eq!(store.apply(&write(fence, Some(1), 3)).await, Err(expected), "{name} has its meaning");
         drop(spy);
     }
-    let again = fresh.open().await;
+    let again = Database::open(&fresh).await;
     assert_eq!(
         (revision(&again).await, rows(&again).await),
         (Some(1), 2),
@@ -124,7 +189,7 @@ pub async fn an_abort_after_the_last_put_is_an_error() {
     });
     assert_eq!(store.apply(&write(fence, Some(1), 3)).await, Err(StoreError::Aborted));
     drop(spy);
-    let again = fresh.open().await;
+    let again = Database::open(&fresh).await;
     assert_eq!(
         (revision(&again).await, rows(&again).await),
         (Some(1), 2),
@@ -159,7 +224,7 @@ pub async fn a_failed_request_names_the_cause() {
     });
     assert_eq!(store.apply(&write(fence, Some(1), 1)).await, Err(StoreError::Quota));
     drop(spy);
-    let again = fresh.open().await;
+    let again = Database::open(&fresh).await;
     assert_eq!((revision(&again).await, rows(&again).await), (Some(1), 2));
 }
 
@@ -193,7 +258,7 @@ pub async fn deletion_by_another_evicts() {
     );
     assert_eq!(in_time(async move { owner.take_fence().await }).await, Some(Err(StoreError::Evicted)));
     assert_eq!(in_time(async move { scanner.rows_after(KEY, 0, 1).await }).await, Some(Err(StoreError::Evicted)));
-    assert_eq!(fresh.open().await.load(KEY).await, Ok(None), "opened anew it is empty, and says so");
+    assert_eq!(Database::open(&fresh).await.load(KEY).await, Ok(None), "opened anew it is empty, and says so");
 }
 
 /// What was asked for before the deletion is still committed, or refused: never half of it.
@@ -217,7 +282,7 @@ pub async fn deletion_during_a_write_never_hangs() {
 /// Of two owners only the last may write, whoever asks first.
 pub async fn two_owners_race_for_the_fence() {
     let fresh = Fresh::new("owners");
-    let (a, b) = (fresh.open().await, fresh.open().await);
+    let (a, b) = (Database::open(&fresh).await, Database::open(&fresh).await);
     let (first, second) = both(a.take_fence(), b.take_fence()).await;
     let (first, second) = (first.expect("ownership can be taken"), second.expect("ownership can be taken"));
     assert_ne!(first, second, "no two owners share a generation");
@@ -229,7 +294,7 @@ pub async fn two_owners_race_for_the_fence() {
 /// Two connections with the same fence race for twenty revisions: each is won once.
 pub async fn two_connections_race_for_each_revision() {
     let fresh = Fresh::new("commits");
-    let (a, b) = (fresh.open().await, fresh.open().await);
+    let (a, b) = (Database::open(&fresh).await, Database::open(&fresh).await);
     let fence = a.take_fence().await.expect("ownership can be taken");
     let mut expected = None;
     for step in 0..20 {
@@ -273,13 +338,13 @@ pub async fn an_older_version_is_upgraded_without_loss() {
     let copied: Promise = copied.expect("a copy begins").dyn_into().expect("a promise");
     JsFuture::from(copied).await.expect("a database of version 1");
     drop(source_store);
-    let store = fresh.open().await;
+    let store = Database::open(&fresh).await;
     assert_eq!((revision(&store).await, rows(&store).await), (Some(1), 2), "position and rows are there");
     store.apply(&write(fence, Some(1), 3)).await.expect("the owner of before goes on");
     let key = OutboxKey(KEY.0);
     assert_eq!(store.outbox_after(key, 0, 1 << 20).await, Ok(Vec::new()));
     assert_eq!(store.enqueue(key, &append(7)).await, Ok(1), "and what is new works");
-    let again = fresh.open().await;
+    let again = Database::open(&fresh).await;
     assert_eq!((revision(&again).await, rows(&again).await), (Some(2), 4));
     assert_eq!(again.outbox_after(key, 0, 1 << 20).await.map(|entries| entries.len()), Ok(1));
 }
@@ -329,7 +394,7 @@ fn append(mark: u8) -> AppendRequest {
 /// Two tabs enqueue at once, beside an owner that settles: every entry has a number of its own, and none is lost.
 pub async fn two_connections_enqueue_at_once() {
     let fresh = Fresh::new("enqueue-race");
-    let (a, b) = (fresh.open().await, fresh.open().await);
+    let (a, b) = (Database::open(&fresh).await, Database::open(&fresh).await);
     let fence = a.take_fence().await.expect("ownership can be taken");
     let key = OutboxKey(KEY.0);
     let mut numbers = Vec::new();
@@ -344,7 +409,7 @@ pub async fn two_connections_enqueue_at_once() {
     }
     numbers.sort_unstable();
     assert_eq!(numbers, (1..=40).collect::<Vec<_>>());
-    let entries = fresh.open().await.outbox_after(key, 0, usize::MAX).await.expect("an outbox is readable");
+    let entries = Database::open(&fresh).await.outbox_after(key, 0, usize::MAX).await.expect("an outbox is readable");
     assert_eq!(entries.iter().filter(|entry| entry.state == OutboxState::Sent).count(), 20);
     assert_eq!(entries.len(), 40);
 }
@@ -376,7 +441,7 @@ pub async fn a_stubborn_connection_blocks() {
     let close: Function = Reflect::get(&stubborn, &"close".into()).expect("a method").dyn_into().expect("a function");
     close.call0(&stubborn).expect("a connection closes");
     // Version 1 without our object stores is gone: a new one is made, whole.
-    let (store, name) = (fresh.open().await, fresh.0.clone());
+    let (store, name) = (Database::open(&fresh).await, fresh.0.clone());
     assert_eq!(store.take_fence().await, Ok(Fence(1)));
     drop(store);
     assert_eq!(in_time(async move { IdbStore::delete(&name).await }).await, Some(Ok(())));
@@ -397,7 +462,7 @@ pub async fn closing_by_the_browser_evicts() {
     close.call1(&JsValue::UNDEFINED, &connection.borrow()).expect("an event is sent");
     assert!(store.is_evicted());
     assert_eq!(store.apply(&write(fence, Some(1), 3)).await, Err(StoreError::Evicted));
-    assert_eq!(revision(&fresh.open().await).await, Some(1), "opened anew it is what it was");
+    assert_eq!(revision(&Database::open(&fresh).await).await, Some(1), "opened anew it is what it was");
 }
 
 /// Where there is no IndexedDB, or it may not be used, the answer is a typed error.
@@ -420,7 +485,7 @@ pub async fn without_a_database_it_is_unavailable() {
     outcomes.push(IdbStore::open(&fresh.0).await.map(drop));
     drop(spy);
     assert_eq!(outcomes, [Err(StoreError::Unavailable), Err(StoreError::Unavailable), Err(StoreError::Unavailable)]);
-    assert_eq!(fresh.open().await.load(KEY).await, Ok(None), "and it is back");
+    assert_eq!(Database::open(&fresh).await.load(KEY).await, Ok(None), "and it is back");
 }
 
 /// Values that are not ours are corrupt, never a panic and never an empty position.
@@ -442,8 +507,8 @@ pub async fn foreign_values_are_corrupt() {
     // A database of our name and version, but not our object stores.
     drop(store);
     let foreign = Fresh(format!("{}-foreign", fresh.0));
-    raw_open(&foreign.0, 1).await;
-    let store = foreign.open().await;
+    raw_open(&foreign.0, 2).await;
+    let store = Database::open(&foreign).await;
     assert_eq!(store.load(KEY).await, Err(StoreError::Corrupt));
     assert_eq!(store.take_fence().await, Err(StoreError::Corrupt));
 }
@@ -451,7 +516,7 @@ pub async fn foreign_values_are_corrupt() {
 /// Rows are paged by bytes over many steps of reading, in order, from anywhere.
 pub async fn paging_reads_each_row_once() {
     let fresh = Fresh::new("paging");
-    let store = fresh.open().await;
+    let store = Database::open(&fresh).await;
     let fence = store.take_fence().await.expect("ownership can be taken");
     let sizes = |item: u64| if item.is_multiple_of(37) { 40_000 } else { 12 };
     let mut set = write(fence, None, 2_000);
@@ -520,6 +585,10 @@ macro_rules! store_cases {
     () => {
         $crate::cases!(store:
             passes_the_suite,
+            passes_the_suite_of_topics,
+            passes_the_suite_of_feeds,
+            ordered_rows_are_beside_the_streams,
+            an_older_version_is_upgraded,
             a_put_that_throws_leaves_nothing,
             an_abort_after_the_last_put_is_an_error,
             a_failed_request_names_the_cause,

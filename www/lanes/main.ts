@@ -1,7 +1,7 @@
 /** The lanes page: connects, draws what is stored, then what comes. */
 import type { Boundary, FailureEvent, HolderKey, Item, Remuda, Subscription, SubscriptionStatus } from "remuda";
 import { RemudaError, connect, holderKey } from "remuda";
-import { byTestId, element, grouped, say } from "./dom.js";
+import { byTestId, element, grouped, say } from "../shared/dom.js";
 import type { OwnRecord } from "./model.js";
 import { Model, textOf } from "./model.js";
 import { line, recount, stored } from "./recount.js";

@@ -1,6 +1,6 @@
 /** Drawing the model. Everything that tests read is in `data-` attributes. */
 import type { Boundary, Failure, Role, Status } from "remuda";
-import { byTestId, digest, element, facts, graphic, grouped, say } from "./dom.js";
+import { byTestId, digest, element, facts, graphic, grouped, say } from "../shared/dom.js";
 import type { LaneModel, Link, Model, OwnRecord } from "./model.js";
 import { BARS, textOf } from "./model.js";
 import type { Info } from "./setup.js";

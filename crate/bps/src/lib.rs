@@ -10,6 +10,8 @@
 //! | [`bridge`] | the node's WebSocket bridge: paths, frames, the offer |
 //! | [`connection`] | how a broker is reached, left and come back to |
 //! | [`subscriber`], [`publisher`] | the two machines, over the bridge or the direct frames |
+//! | [`evidence`] | two updates for one index |
+//! | [`stored`] | what of a cohort is durable |
 //! | [`refusal`] | every verdict, its code and what to do about it |
 //!
 //! Pure: no clock, no randomness, no log, no I/O.
@@ -20,11 +22,13 @@ pub mod bridge;
 pub mod broadcast;
 pub mod chunk;
 pub mod connection;
+pub mod evidence;
 pub mod message;
 pub mod publisher;
 pub mod refusal;
 pub mod signature;
 pub mod soc;
+pub mod stored;
 pub mod subscriber;
 pub mod topic;
 

@@ -11,6 +11,9 @@ use crate::refusal::BpsRefusal;
 /// `FEED_TOPIC`, the only binding that is accepted.
 pub const BINDING_FEED_TOPIC: i32 = 4;
 
+/// The longest encoding of a valid broadcast: its chunk and its other fields.
+pub(crate) const MAX_BROADCAST_BYTES: usize = crate::soc::MAX_SOC_BYTES + 64;
+
 #[derive(Clone, PartialEq, Message)]
 struct CohortSpecMessage {
     #[prost(bytes = "vec", tag = "1")]

@@ -17,6 +17,16 @@ pub fn serve(router: Router, directory: &Path) -> Router {
     router.fallback_service(Router::new().fallback_service(ServeDir::new(directory)).layer(map_response(with_headers)))
 }
 
+/// The pages of a directory by the last part of their address, `index.html` by none; empty where it cannot be read.
+pub fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|name| name.ends_with(".html"));
+    names.iter_mut().filter(|name| *name == "index.html").for_each(String::clear);
+    names.sort();
+    names
+}
+
 async fn with_headers<B>(mut response: Response<B>) -> Response<B> {
     let headers = response.headers_mut();
     let is_html = headers.get(header::CONTENT_TYPE).is_some_and(|mime| mime.as_bytes().starts_with(b"text/html"));

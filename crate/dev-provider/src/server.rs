@@ -28,7 +28,7 @@ use crate::settings::{FeedsSettings, Settings};
 use crate::signal::Signal;
 use crate::store::Store;
 use crate::time::Clock;
-use crate::{bps, watchtower, writer};
+use crate::{bps, pages, watchtower, writer};
 
 /// How long open responses may take after a signal.
 const GRACE: Duration = Duration::from_secs(2);
@@ -68,6 +68,9 @@ pub async fn serve(settings: Settings, feeds: FeedsSettings) -> anyhow::Result<(
     let serving = tokio::spawn(async move { serving.await });
     let stop_asked = stop_signal()?;
     println!("remuda-dev-provider listening on http://{address}");
+    for page in settings.pages.iter().flat_map(|directory| pages::names(directory)) {
+        println!("  http://{address}/{page}");
+    }
     stop_asked.await;
     broker.close().await?;
     stop.send_replace(true);

@@ -9,9 +9,8 @@ use remuda_dev_provider::watchtower::actor::{Answer, FeedActor};
 use remuda_dev_provider::watchtower::lie::FeedLie;
 use remuda_dev_provider::watchtower::FeedSettings;
 use remuda_watchtower::content_key::SecretBytes;
-use remuda_watchtower::evidence::Equivocation;
+use remuda_watchtower::evidence::Claim;
 use remuda_watchtower::feed::{Choice, Content, Feed, FeedConfig, Gap, Moment, Output, Start};
-use remuda_watchtower::schedule::KeySchedule;
 use remuda_watchtower::transport::Request;
 use remuda_watchtower::verifier::Cursor;
 use remuda_watchtower::StreamId;
@@ -211,13 +210,13 @@ fn caught(lie: FeedLie) {
         told.iter().find(|output| matches!(output, Output::Equivocation { .. }))
     {
         let evidence = evidence.as_ref().expect("both halves are here");
-        let (first, second) = Equivocation::read_pair(&evidence.to_bytes()).expect("a pair");
         let Some(Output::KeyHistory(entries)) = told.iter().find(|output| matches!(output, Output::KeyHistory(_)))
         else {
             panic!("a history")
         };
-        let schedule = KeySchedule::new(entries.iter().copied()).expect("a schedule");
-        assert!(Equivocation::judge(actor.stream_id(), &schedule, first, second).expect("both signed").is_some());
+        let claim = Claim::from_file(&evidence.to_file(entries)).expect("a file of evidence");
+        assert_eq!((&claim.stream_id, &claim.schedule), (actor.stream_id(), entries));
+        assert!(claim.judge(entries).expect("both signed").is_some());
     }
     // The same again from where it stands: the lie persists while there is something to lie about.
     feed.resume();

@@ -11,6 +11,8 @@
 //!
 //! [`topic`] is the same for the streaming document: F, P and D of topics, in a [`topic::store::TopicStore`].
 //!
+//! [`feed`] is the same for sources whose verification is their own: Watchtower feeds and BPS broadcasts.
+//!
 //! Pure: a [`Store`] is a trait; this crate has only the one in memory.
 #![no_std]
 extern crate alloc;
@@ -19,6 +21,7 @@ mod admission;
 mod boundary;
 mod delivered;
 mod evidence;
+pub mod feed;
 mod item;
 pub mod memory;
 pub mod outbox;

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use remuda_position::feed::suite as feed_suite;
 use remuda_position::memory::MemoryStore;
 use remuda_position::suite::{self, Database};
 use remuda_position::topic::memory::MemoryTopicStore;
@@ -89,4 +90,9 @@ fn rows_of_another_chain_instance_are_never_resumed_from() {
         assert_eq!(Boundary::empty(ours).cursor(), None, "it begins anew");
         assert_eq!(now(store.load(foreign)), Ok(Some(stored.clone())), "history is kept under its own name");
     }
+}
+
+#[test]
+fn passes_the_suite_of_feeds() {
+    assert_eq!(now(feed_suite::run(|_| SharedTopics(Rc::default()))), feed_suite::CASES);
 }

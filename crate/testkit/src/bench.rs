@@ -231,7 +231,7 @@ impl<H: Host> Bench<'_, H> {
         self.print("verified messages of a watchtower feed", f64::from(MESSAGES) / ms * 1_000.0, "messages/s");
         let run = Broadcasts::new();
         let ms = self.best_ms(|| run.judge());
-        self.print("judged updates of a bps cohort", f64::from(UPDATES) / ms * 1_000.0, "updates/s");
+        self.print("verified chunks of a bps cohort", f64::from(UPDATES) / ms * 1_000.0, "chunks/s");
     }
 
     /// Only the audit is timed: making the file takes as long.

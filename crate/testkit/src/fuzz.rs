@@ -5,10 +5,12 @@
 //! depend on. [`Target::check`] adds the heap: everything that was allocated on the way is bounded by the length of the input.
 
 use remuda_bps::bridge::{read_subscribed, Offer};
+use remuda_bps::evidence as bps;
 use remuda_bps::message::{Ack, Join};
 use remuda_bps::{judge, Address, Broadcast, Cohort, Judged};
 use remuda_verify::audit::{audit, Auditor};
 use remuda_watchtower::cbor::{map, Value as Cbor};
+use remuda_watchtower::evidence as watchtower;
 use remuda_watchtower::feed::{Feed, FeedConfig, Moment, Output, Start};
 use remuda_watchtower::filter::{Filter, Headers};
 use remuda_watchtower::message::Tags;
@@ -20,6 +22,7 @@ use remuda_wire::audit::{AuditHead, AuditItem};
 use remuda_wire::{Bytes32, Canonical, Reader};
 use serde_json::Value;
 
+use crate::evidence_audit::audit_evidence;
 use crate::vector::input::Input;
 use crate::vector::op::audit::decode_base64;
 use crate::vector::op::decode::{recode_as, type_names};
@@ -148,6 +151,7 @@ pub fn audit_file(bytes: &[u8]) {
 /// A deterministic CBOR item, and a `StreamMessage` of it: what is taken is written and read as the same again, and what
 /// would be signed of it is deterministic.
 pub fn watchtower_cbor(bytes: &[u8]) {
+    accuses_nobody(watchtower::MAGIC, bytes);
     let Ok(value) = remuda_watchtower::cbor::decode(bytes) else { return };
     assert_eq!(value.to_bytes(), bytes, "a value encodes to other bytes than it was decoded from");
     let Ok(message) = StreamMessage::from_value(value) else { return };
@@ -207,10 +211,17 @@ pub fn bps_bridge(bytes: &[u8]) {
     if let Ok(broadcast) = read_subscribed(bytes) {
         judge_unsigned(&broadcast);
     }
+    accuses_nobody(bps::MAGIC, bytes);
     if let Ok(text) = std::str::from_utf8(bytes) {
         let known = Bytes32([7; 32]);
         let _ = Offer::from_text(text, &known, &known);
     }
+}
+
+/// As a file of evidence it is judged, and nobody signed what is in it.
+fn accuses_nobody(magic: &[u8], bytes: &[u8]) {
+    let report = audit_evidence(&[magic, bytes].concat());
+    assert!(report.is_some_and(|report| !report.contradicts), "nobody signed this");
 }
 
 /// Nobody signed it as the admin whose address is zero.

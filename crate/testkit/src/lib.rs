@@ -4,6 +4,7 @@ pub mod audit_text;
 pub mod bench;
 pub mod builder;
 pub mod edge_signature;
+pub mod evidence_audit;
 pub mod feed_scene;
 pub mod fuzz;
 pub mod honest;

@@ -1,11 +1,12 @@
 //! Equivocation: two messages that the publisher signed for one sequence. Portable: the pair and the key schedule are all
-//! that a third party needs.
+//! that a third party needs, and a file has both.
 
 use crate::cbor::{decode, map, Value};
 use crate::message::{Members, StreamId, StreamMessage};
 use crate::refusal::WatchtowerRefusal;
-use crate::schedule::KeySchedule;
+use crate::schedule::{KeyEntry, KeySchedule, MAX_ENTRIES};
 use crate::signing::Profile;
+use crate::transport::read_entry;
 use crate::verifier::{Cursor, Verifier};
 
 use alloc::vec::Vec;
@@ -45,21 +46,60 @@ impl Equivocation {
         (&self.first, &self.second)
     }
 
-    /// The pair as bytes: deterministic CBOR of `{a, b}`.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        map([("a", self.first.to_value()), ("b", self.second.to_value())]).to_bytes()
+    /// The pair as a file of its own: [`MAGIC`], then deterministic CBOR of `{stream_id, schedule, a, b}`. The schedule is for
+    /// readers who have none: those who trust another one judge by that.
+    pub fn to_file(&self, schedule: &[KeyEntry]) -> Vec<u8> {
+        let body = map([
+            ("stream_id", self.first.stream_id.to_value()),
+            ("schedule", Value::Array(schedule.iter().map(KeyEntry::to_value).collect())),
+            ("a", self.first.to_value()),
+            ("b", self.second.to_value()),
+        ]);
+        [MAGIC.as_slice(), &body.to_bytes()].concat()
     }
+}
 
-    /// Reads a pair that somebody else claims to contradict itself: to be judged.
+/// What a file of evidence of this family begins with. It is none of the audit files of `RESOLUTIONS.md` §8, whose kinds of
+/// items are fixed and whose readers refuse every other magic.
+pub const MAGIC: &[u8; 8] = b"WATCHEV1";
+
+/// What somebody else claims to be a contradiction: to be judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The stream that it is about.
+    pub stream_id: StreamId,
+    /// The key schedule, by the word of whoever made the file.
+    pub schedule: Vec<KeyEntry>,
+    /// The two messages.
+    pub pair: (StreamMessage, StreamMessage),
+}
+
+impl Claim {
+    /// Reads a file of evidence.
     ///
     /// # Errors
-    /// [`WatchtowerRefusal::Cbor`], [`WatchtowerRefusal::MessageShape`].
-    pub fn read_pair(bytes: &[u8]) -> Result<(StreamMessage, StreamMessage), WatchtowerRefusal> {
-        let mut members = Members(decode(bytes)?.into_map().ok_or(WatchtowerRefusal::MessageShape)?);
-        let mut message = |name| -> Result<StreamMessage, WatchtowerRefusal> {
-            let value: Value = members.take(name)?;
-            StreamMessage::from_value(value)
-        };
-        Ok((message("a")?, message("b")?))
+    /// [`WatchtowerRefusal::Cbor`], also for another magic, [`WatchtowerRefusal::MessageShape`],
+    /// [`WatchtowerRefusal::KeySchedule`] for a key of another length or too many of them.
+    pub fn from_file(bytes: &[u8]) -> Result<Self, WatchtowerRefusal> {
+        let body = bytes.strip_prefix(MAGIC).ok_or(WatchtowerRefusal::Cbor)?;
+        let mut members = Members(decode(body)?.into_map().ok_or(WatchtowerRefusal::MessageShape)?);
+        let schedule = members.take("schedule")?.into_array().ok_or(WatchtowerRefusal::MessageShape)?;
+        if schedule.len() > MAX_ENTRIES {
+            return Err(WatchtowerRefusal::KeySchedule);
+        }
+        let mut message = |name| StreamMessage::from_value(members.take(name)?);
+        let pair = (message("a")?, message("b")?);
+        let stream_id = StreamId::from_value(members.take("stream_id")?)?;
+        Ok(Self { stream_id, schedule: schedule.into_iter().map(read_entry).collect::<Result<_, _>>()?, pair })
+    }
+
+    /// Judges it under a schedule: that of the file, or one that the reader trusts.
+    ///
+    /// # Errors
+    /// As [`Equivocation::judge`], and [`WatchtowerRefusal::KeySchedule`] for a schedule that is none.
+    pub fn judge(&self, schedule: &[KeyEntry]) -> Result<Option<Equivocation>, WatchtowerRefusal> {
+        let schedule = KeySchedule::new(schedule.iter().copied())?;
+        let (a, b) = self.pair.clone();
+        Equivocation::judge(&self.stream_id, &schedule, a, b)
     }
 }

@@ -14,6 +14,7 @@
 //! | [`content_key`], [`mirror`] | paid mode: derived keys, sealed payloads, byte-layout mirrors |
 //! | [`recovery`] | the content key from the committee's signature (feature `recovery`) |
 //! | [`transport`], [`feed`] | `get_since` and `get_key_history`; the machine that pulls with them |
+//! | [`stored`] | what of a feed is durable |
 //! | [`publisher`] | composing, sealing and signing messages |
 //! | [`refusal`] | every verdict, its code and what to do about it |
 //!
@@ -34,6 +35,7 @@ pub mod recovery;
 pub mod refusal;
 pub mod schedule;
 pub mod signing;
+pub mod stored;
 pub mod transport;
 pub mod verifier;
 

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use remuda_verify::signature::PublicKey;
 use remuda_wire::Bytes32;
 
+use crate::cbor::{map, Value};
 use crate::refusal::WatchtowerRefusal;
 
 /// How many keys a schedule may have: far more than anyone rotates, and no more than fits anywhere.
@@ -29,6 +30,16 @@ impl KeyEntry {
     pub fn new(signing_key_id: u64, pubkey: &[u8], effective_sequence: u64) -> Result<Self, WatchtowerRefusal> {
         let pubkey = Bytes32(pubkey.try_into().map_err(|_| WatchtowerRefusal::KeySchedule)?);
         Ok(Self { signing_key_id, pubkey, effective_sequence })
+    }
+
+    /// The entry as an element of an answer.
+    pub fn to_value(&self) -> Value {
+        map([
+            ("signing_key_id", self.signing_key_id.into()),
+            ("pubkey", self.pubkey.0.as_slice().into()),
+            ("effective_sequence", self.effective_sequence.into()),
+        ])
+        .into()
     }
 }
 

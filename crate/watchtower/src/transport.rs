@@ -90,13 +90,14 @@ impl Page {
 /// [`WatchtowerRefusal::Cbor`], [`WatchtowerRefusal::MessageShape`], [`WatchtowerRefusal::KeySchedule`] for a key of
 /// another length.
 pub fn read_key_history(bytes: &[u8], limit: usize) -> Result<Vec<KeyEntry>, WatchtowerRefusal> {
-    let entries = list(&mut members(bytes)?, "entries", limit)?;
-    let read = |entry: Value| {
-        let mut members = Members(entry.into_map().ok_or(WatchtowerRefusal::MessageShape)?);
-        let pubkey = members.bytes("pubkey")?;
-        KeyEntry::new(members.u64("signing_key_id")?, &pubkey, members.u64("effective_sequence")?)
-    };
-    entries.into_iter().map(read).collect()
+    list(&mut members(bytes)?, "entries", limit)?.into_iter().map(read_entry).collect()
+}
+
+/// Reads one entry of a schedule.
+pub(crate) fn read_entry(entry: Value) -> Result<KeyEntry, WatchtowerRefusal> {
+    let mut members = Members(entry.into_map().ok_or(WatchtowerRefusal::MessageShape)?);
+    let pubkey = members.bytes("pubkey")?;
+    KeyEntry::new(members.u64("signing_key_id")?, &pubkey, members.u64("effective_sequence")?)
 }
 
 /// `CURSOR_TOO_OLD`: what was asked for is no longer retained.

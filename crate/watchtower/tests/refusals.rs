@@ -3,7 +3,7 @@
 mod support;
 
 use remuda_watchtower::cbor::{map, Value};
-use remuda_watchtower::evidence::Equivocation;
+use remuda_watchtower::evidence::{Claim, Equivocation};
 use remuda_watchtower::feed::{Feed, Output, Start};
 use remuda_watchtower::message::StreamMessage;
 use remuda_watchtower::schedule::KeySchedule;
@@ -100,8 +100,14 @@ fn an_equivocation_is_a_portable_pair() {
     assert_eq!(*message, other);
     assert_eq!(feed.poll_output(), Some(Output::Failed(WatchtowerRefusal::Equivocation)));
 
-    // A third party has the pair and the schedule.
-    let (first, second) = Equivocation::read_pair(&evidence.to_bytes()).expect("a pair");
+    // A third party has a file, with the pair and the schedule.
+    let file = evidence.to_file(&actor.author.schedule);
+    let claim = Claim::from_file(&file).expect("a file of evidence");
+    assert_eq!((&claim.stream_id, &claim.schedule), (&stream_id(), &actor.author.schedule));
+    assert!(claim.judge(&claim.schedule).unwrap().is_some());
+    assert_eq!(claim.judge(&[]), Err(WatchtowerRefusal::KeySchedule), "under a schedule of its own it need not hold");
+    assert!((0..file.len()).all(|cut| Claim::from_file(&file[..cut]).is_err()));
+    let (first, second) = claim.pair;
     let schedule = KeySchedule::new(actor.author.schedule.iter().copied()).unwrap();
     let judge =
         |a: &StreamMessage, b: &StreamMessage| Equivocation::judge(&stream_id(), &schedule, a.clone(), b.clone());

@@ -227,9 +227,10 @@ impl<S: Store + 'static, H: Holder + 'static> Driver<S, H> {
             }
             Input::Socket { socket, event: SocketEvent::Opened } => engine.handle_connected(socket, now),
             Input::Socket { socket, event: SocketEvent::Message(bytes) } => engine.handle_message(socket, &bytes, now),
-            Input::Socket { socket, event: SocketEvent::Ended(error) } => {
-                self.sockets.remove(&socket);
-                engine.handle_disconnected(socket, error, now);
+            Input::Socket { socket, event: SocketEvent::Ended(error) } => self.ended(engine, socket, error, now),
+            // CBQS has none.
+            Input::Socket { socket, event: SocketEvent::Text(_) } => {
+                self.ended(engine, socket, TransportError::Message, now);
             }
             Input::Signed { slot, digest, signature: Some(signature) } => {
                 engine.handle_signature(slot, &digest, signature, now);
@@ -264,6 +265,11 @@ impl<S: Store + 'static, H: Holder + 'static> Driver<S, H> {
             // Taken by the loop.
             Input::Command(Command::Close) => {}
         }
+    }
+
+    fn ended(&mut self, engine: &mut Engine, socket: SocketId, error: TransportError, now_ms: u64) {
+        self.sockets.remove(&socket);
+        engine.handle_disconnected(socket, error, now_ms);
     }
 
     fn drain(&mut self, engine: &mut Engine, observe: &impl Fn(&Engine, &Event)) {

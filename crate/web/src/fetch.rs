@@ -91,13 +91,31 @@ pub async fn post(
     limits: ExchangeLimits,
     abort: Option<&AbortSignal>,
 ) -> Result<Vec<u8>, HttpFault> {
-    let init = request_init("POST");
-    let headers = Headers::new().map_err(|thrown| other(&thrown))?;
-    headers.set("content-type", OCTETS).map_err(|thrown| other(&thrown))?;
-    init.set_headers(&headers);
-    // A copy: memory may grow, and move, while the browser still reads.
-    init.set_body(&Uint8Array::from(body));
-    exchange(endpoint, &init, limits, abort).await
+    let answer = exchange(endpoint, &post_init(OCTETS, body)?, &[], limits, abort).await?;
+    Ok(answer.body)
+}
+
+/// What a host answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The status: 2xx, or one of those that were asked for.
+    pub status: u16,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// Posts `body` of this media type to a host whose refusals of the statuses `refusals` have a body that says more.
+///
+/// # Errors
+/// [`HttpFault`].
+pub async fn ask(
+    endpoint: &Endpoint,
+    media_type: &str,
+    body: &[u8],
+    refusals: &[u16],
+    limits: ExchangeLimits,
+) -> Result<Answer, HttpFault> {
+    exchange(endpoint, &post_init(media_type, body)?, refusals, limits, None).await
 }
 
 /// Gets the body at `endpoint`. Aborted by `abort`, or by dropping the future.
@@ -109,7 +127,18 @@ pub async fn get(
     limits: ExchangeLimits,
     abort: Option<&AbortSignal>,
 ) -> Result<Vec<u8>, HttpFault> {
-    exchange(endpoint, &request_init("GET"), limits, abort).await
+    let answer = exchange(endpoint, &request_init("GET"), &[], limits, abort).await?;
+    Ok(answer.body)
+}
+
+fn post_init(media_type: &str, body: &[u8]) -> Result<RequestInit, HttpFault> {
+    let init = request_init("POST");
+    let headers = Headers::new().map_err(|thrown| other(&thrown))?;
+    headers.set("content-type", media_type).map_err(|thrown| other(&thrown))?;
+    init.set_headers(&headers);
+    // A copy: memory may grow, and move, while the browser still reads.
+    init.set_body(&Uint8Array::from(body));
+    Ok(init)
 }
 
 fn request_init(method: &str) -> RequestInit {
@@ -125,9 +154,10 @@ fn request_init(method: &str) -> RequestInit {
 async fn exchange(
     endpoint: &Endpoint,
     init: &RequestInit,
+    refusals: &[u16],
     limits: ExchangeLimits,
     abort: Option<&AbortSignal>,
-) -> Result<Vec<u8>, HttpFault> {
+) -> Result<Answer, HttpFault> {
     let mut attempt = Attempt::new(limits.timeout_ms, abort)?;
     init.set_signal(Some(&attempt.controller.signal()));
     let fetch = global_function("fetch").ok_or_else(|| HttpFault::Other("there is no fetch".to_owned()))?;
@@ -136,12 +166,13 @@ async fn exchange(
     if response.redirected() || response.type_() == ResponseType::Opaqueredirect {
         return Err(HttpFault::Redirected);
     }
-    if !response.ok() {
-        return Err(HttpFault::Http { status: response.status() });
+    let status = response.status();
+    if !response.ok() && !refusals.contains(&status) {
+        return Err(HttpFault::Http { status });
     }
     let body = read(&response, limits.max_body_bytes, &attempt).await?;
     attempt.finished = true;
-    Ok(body)
+    Ok(Answer { status, body })
 }
 
 /// Reads to the end, or to the first byte above the limit.

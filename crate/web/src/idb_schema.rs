@@ -6,8 +6,9 @@
 //! | `positions` | position key, 32 bytes | `StoredPosition`, canonical |
 //! | `rows` | position key, 32 bytes, then the first item, 8 bytes, big-endian | `StoredRow`, canonical |
 //! | `outbox` | outbox key, 32 bytes, then the number, 8 bytes, big-endian | `OutboxEntry`, canonical; at 0 `OutboxHead` |
+//! | `ordered` | a key of `position::topic::key`, a table byte first | bytes of whoever owns the table: topics, feeds |
 //!
-//! Version 1 had no `outbox`. The schema's version is the database's own: no second copy of it could disagree.
+//! Version 1 had neither `outbox` nor `ordered`. The schema's version is the database's own: no second copy of it could disagree.
 
 use js_sys::Uint8Array;
 use remuda_position::outbox::OutboxKey;
@@ -33,6 +34,12 @@ pub const ROWS: &str = "rows";
 
 /// The object store of what is to be appended.
 pub const OUTBOX: &str = "outbox";
+
+/// The object store of ordered rows.
+pub const ORDERED: &str = "ordered";
+
+/// Every object store of [`VERSION`]. An older database lacks some of them, and none is ever changed.
+const OBJECT_STORES: [&str; 5] = [META, POSITIONS, ROWS, OUTBOX, ORDERED];
 
 /// The key of the fence in [`META`].
 pub fn fence_key() -> JsValue {
@@ -137,9 +144,8 @@ async fn end_of(request: &IdbOpenDbRequest) -> Result<JsValue, StoreError> {
     let (succeeded, failed) = (end.clone(), end.clone());
     let (upgraded, result, error) = (request.clone(), request.clone(), request.clone());
     let _listeners = [
-        Listener::new(request, "upgradeneeded", move |event| {
-            let old = script::member(&event, "oldVersion").as_f64().unwrap_or_default();
-            let made = upgraded.result().and_then(|database| create(database.unchecked_ref(), old));
+        Listener::new(request, "upgradeneeded", move |_| {
+            let made = upgraded.result().and_then(|database| create(database.unchecked_ref()));
             if let (Err(_), Some(transaction)) = (made, upgraded.transaction()) {
                 // The request then fails, and no half-made database remains.
                 let _ = transaction.abort();
@@ -159,8 +165,9 @@ async fn end_of(request: &IdbOpenDbRequest) -> Result<JsValue, StoreError> {
     end.await
 }
 
-/// The object stores that a database of version `old` has not; 0 where there was none. What is there stays as it is.
-fn create(database: &IdbDatabase, old: f64) -> Result<(), JsValue> {
-    let since_one = if old < 1.0 { [META, POSITIONS, ROWS].as_slice() } else { &[] };
-    since_one.iter().chain(&[OUTBOX]).try_for_each(|name| database.create_object_store(name).map(drop))
+/// Makes the object stores that are not there yet.
+fn create(database: &IdbDatabase) -> Result<(), JsValue> {
+    let there = database.object_store_names();
+    let mut absent = OBJECT_STORES.into_iter().filter(|name| !there.contains(name));
+    absent.try_for_each(|name| database.create_object_store(name).map(drop))
 }

@@ -69,7 +69,11 @@ impl IdbStore {
         self.closed.get()
     }
 
-    fn begin(&self, stores: &[&str], mode: Mode) -> Result<Transaction, StoreError> {
+    /// Opens a transaction.
+    ///
+    /// # Errors
+    /// As [`Transaction::open`]; [`StoreError::Evicted`] once the connection is gone.
+    pub(crate) fn begin(&self, stores: &[&str], mode: Mode) -> Result<Transaction, StoreError> {
         if self.closed.get() {
             return Err(StoreError::Evicted);
         }
@@ -77,7 +81,7 @@ impl IdbStore {
     }
 
     /// An abort without a cause of its own is an eviction where the connection has gone with it.
-    fn explain(&self, fault: StoreError) -> StoreError {
+    pub(crate) fn explain(&self, fault: StoreError) -> StoreError {
         if fault == StoreError::Aborted && self.closed.get() {
             StoreError::Evicted
         } else {

@@ -7,7 +7,7 @@
 //! ```
 //! The database commits a transaction as soon as it is idle, so nothing but its own requests may be awaited in one.
 
-use js_sys::{Array, Function, Object, Reflect, Uint8Array};
+use js_sys::{Array, ArrayBuffer, Function, Object, Reflect, Uint8Array};
 use remuda_position::StoreError;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{IdbDatabase, IdbObjectStore, IdbRequest, IdbTransaction};
@@ -127,7 +127,7 @@ impl ObjectStore {
         self.0.put_with_key(&value, key).map(drop).map_err(|thrown| fault(&thrown))
     }
 
-    /// Asks for a deletion. Whether it succeeded is what [`Transaction::complete`] says.
+    /// Asks for a removal. Whether it succeeded is what [`Transaction::complete`] says.
     ///
     /// # Errors
     /// What asking throws.
@@ -171,6 +171,12 @@ impl Entries {
     /// The last key.
     pub fn last_key(&self) -> Option<JsValue> {
         self.len().checked_sub(1).map(|last| self.keys.get(last))
+    }
+
+    /// The keys, where they are bytes.
+    pub fn keys(&self) -> impl Iterator<Item = Result<Vec<u8>, StoreError>> + '_ {
+        let bytes = |key: JsValue| key.dyn_into::<ArrayBuffer>().map(|key| Uint8Array::new(&key).to_vec());
+        (0..self.len()).map(move |index| bytes(self.keys.get(index)).map_err(|_| StoreError::Corrupt))
     }
 
     /// The values in order of their keys, each with its length known before it is copied.

@@ -12,7 +12,10 @@ pub mod clock;
 pub mod dial;
 pub mod driver;
 mod event;
+#[cfg(feature = "feeds")]
+pub mod feeds;
 pub mod fetch;
+mod idb_ordered;
 mod idb_schema;
 mod idb_store;
 mod idb_transaction;

@@ -1,18 +1,18 @@
-//! One WebSocket: binary messages within a bound, and one word on how it ended.
+//! One WebSocket: messages within a bound, and one word on how it ended.
 //!
 //! ```text
-//! open ──▶ Opened ──▶ Message* ──▶ Ended(why)         dropped: closed, and nothing more is told
-//!   └──────────────────────────────▲
+//! open ──▶ Opened ──▶ (Message | Text)* ──▶ Ended(why)         dropped: closed, and nothing more is told
+//!   └──────────────────────────────────────▲
 //! ```
 //! A browser does not say why a connection could not be opened: it is 1006, as when one breaks.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use js_sys::{ArrayBuffer, Uint8Array};
+use js_sys::{ArrayBuffer, JsString, Uint8Array};
 use remuda_session::TransportError;
 use remuda_wire::bound;
-use wasm_bindgen::JsCast;
+use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{BinaryType, CloseEvent, Event, MessageEvent, WebSocket};
 
 use crate::dial::Endpoint;
@@ -25,6 +25,8 @@ pub enum SocketEvent {
     Opened,
     /// One binary message of at most [`bound::MAX_WIRE_FRAME_BYTES`] bytes.
     Message(Vec<u8>),
+    /// One text message of at most as many UTF-16 units.
+    Text(String),
     /// It ended, or was never opened. Nothing comes after.
     Ended(TransportError),
 }
@@ -86,12 +88,11 @@ impl<T: FnMut(SocketEvent)> Teller<T> {
 
 /// A message, looked at before it is copied.
 fn message(event: Event) -> SocketEvent {
-    let data = event.dyn_into::<MessageEvent>().ok().and_then(|event| event.data().dyn_into::<ArrayBuffer>().ok());
-    let within = |data: &ArrayBuffer| {
-        usize::try_from(data.byte_length()).is_ok_and(|length| length <= bound::MAX_WIRE_FRAME_BYTES)
-    };
-    match data.filter(within) {
-        Some(data) => SocketEvent::Message(Uint8Array::new(&data).to_vec()),
-        None => SocketEvent::Ended(TransportError::Message),
+    let data = event.dyn_into::<MessageEvent>().map_or(JsValue::UNDEFINED, |event| event.data());
+    let within = |length| usize::try_from(length).is_ok_and(|length| length <= bound::MAX_WIRE_FRAME_BYTES);
+    match (data.dyn_ref::<ArrayBuffer>(), data.dyn_ref::<JsString>()) {
+        (Some(bytes), _) if within(bytes.byte_length()) => SocketEvent::Message(Uint8Array::new(bytes).to_vec()),
+        (_, Some(text)) if within(text.length()) => SocketEvent::Text(String::from(text)),
+        _ => SocketEvent::Ended(TransportError::Message),
     }
 }

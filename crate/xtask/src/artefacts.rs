@@ -1,4 +1,4 @@
-//! The wasm that ships: glue and `.wasm` of the client and of the verifier, in `pkg/generated`, and their sizes.
+//! The wasm that ships: glue and `.wasm` of each artefact, in `pkg/generated`, and their sizes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,10 @@ use crate::setup::Setup;
 use crate::workspace::Workspace;
 
 /// The crates that ship as wasm, the folder of each in `pkg/generated`, what its files are called, and how it is compiled.
-const SHIPPED: [(&str, &str, &str, Build); 2] = [
+const SHIPPED: [(&str, &str, &str, Build); 4] = [
     ("remuda-wasm-client", "client", "remuda_client", Build::Release),
+    ("remuda-wasm-feeds", "feeds", "remuda_feeds", Build::Release),
+    ("remuda-wasm-recovery", "recovery", "remuda_recovery", Build::Release),
     ("remuda-wasm-verifier", "verifier", "remuda_verifier", Build::Small),
 ];
 

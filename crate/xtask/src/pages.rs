@@ -25,6 +25,8 @@ const PAGES: &str = "www/dist";
 const DATA: &str = ".cache/demo";
 /// What the demo's writer appends, unless `--writer` says otherwise.
 const RECORDS_PER_SECOND: &str = "20";
+/// What the demo's feed publishes, unless `--feed-rate` says otherwise.
+const FEED_MESSAGES_PER_SECOND: &str = "1";
 
 /// Builds the wasm and the npm package over it.
 pub fn build_package(workspace: &Workspace, setup: &Setup) -> Result<NodeTools> {
@@ -43,7 +45,10 @@ pub fn demo(workspace: &Workspace, setup: &Setup, arguments: &[String]) -> Resul
     if !arguments.iter().any(|argument| argument.starts_with("--writer")) {
         command.args(["--writer", RECORDS_PER_SECOND]);
     }
-    eprintln!("\n[demo] open the address below in a browser; Ctrl-C stops it\n");
+    if !arguments.iter().any(|argument| argument.starts_with("--feed-rate")) {
+        command.args(["--feed-rate", FEED_MESSAGES_PER_SECOND]);
+    }
+    eprintln!("\n[demo] open one of the addresses below in a browser; Ctrl-C stops it\n");
     Err(anyhow::Error::new(command.args(arguments).exec()).context("the dev provider could not be started"))
 }
 

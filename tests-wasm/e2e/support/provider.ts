@@ -20,6 +20,8 @@ export interface ProviderOptions {
   lieAfter?: number;
   /** Whether {@link Provider.control} works. */
   control?: boolean;
+  /** Whatever else it is started with. */
+  more?: string[];
 }
 
 export class Provider {
@@ -48,7 +50,7 @@ export class Provider {
 
   /** Starts it, again at the same address and over the same data; differently, where `over` says so. */
   async start(over: ProviderOptions = {}): Promise<void> {
-    const { writer = 40, lanes = 8, batchMs = 100, lie, lieAfter, control } = Object.assign(this.options, over);
+    const { writer = 40, lanes = 8, batchMs = 100, lie, lieAfter, control, more = [] } = Object.assign(this.options, over);
     const child = spawn(
       program(),
       [
@@ -58,6 +60,7 @@ export class Provider {
         ...(lie === undefined ? [] : ["--lie", lie]),
         ...(control ? ["--control"] : []),
         ...(lieAfter === undefined ? [] : ["--lie-after", String(lieAfter)]),
+        ...more,
       ],
       { stdio: ["ignore", "pipe", "pipe"] },
     );

@@ -202,13 +202,7 @@ impl FeedActor {
         }
         let state = self.state();
         let entries = state.schedule.iter().filter(|entry| entry.signing_key_id >= from);
-        let entries = entries.take(usize::try_from(limit).ok()?).map(|entry| {
-            Value::Map(map([
-                ("signing_key_id", entry.signing_key_id.into()),
-                ("pubkey", entry.pubkey.0.as_slice().into()),
-                ("effective_sequence", entry.effective_sequence.into()),
-            ]))
-        });
+        let entries = entries.take(usize::try_from(limit).ok()?).map(KeyEntry::to_value);
         Some(Answer::ok(map([("entries", Value::Array(entries.collect()))])))
     }
 }

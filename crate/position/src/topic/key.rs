@@ -34,6 +34,8 @@ tables! {
     DELIVERED = 9;
     LEASE = 10;
     DISCOVERED = 11;
+    FEED_CURSOR = 12;
+    FEED_ITEM = 13;
 }
 
 impl Key {
@@ -99,6 +101,14 @@ impl Key {
         Self::of(&[&[DISCOVERED], group.as_bytes()])
     }
 
+    pub(crate) fn feed_cursor(source: &Bytes32) -> Self {
+        Self::of(&[&[FEED_CURSOR], &source.0])
+    }
+
+    pub(crate) fn feed_item(source: &Bytes32, item: u64) -> Self {
+        Self::of(&[&[FEED_ITEM], &source.0, &item.to_be_bytes()])
+    }
+
     fn placed(table: u8, topic: &Topic, place: SequenceId) -> Self {
         Self::of(&[&[table], topic.as_bytes(), &place.get().to_be_bytes()])
     }
@@ -150,6 +160,12 @@ impl KeyRange {
 
     pub(crate) fn discoveries(limit: Limit) -> Self {
         Self { first: Key::of(&[&[DISCOVERED]]), last: Key::of(&[&[DISCOVERED + 1]]), limit }
+    }
+
+    /// Items of a source above `after`.
+    pub(crate) fn feed_items(source: &Bytes32, after: u64, limit: Limit) -> Self {
+        let first = Key::feed_item(source, after.saturating_add(1));
+        Self { first, last: Key::feed_item(source, u64::MAX), limit }
     }
 
     /// True when no key can be in it.

@@ -1,4 +1,4 @@
-//! `audit FILE [--json]`: judges an audit file natively. Exit code 0 consistent, 1 violations, 2 undecodable, 3 not judged.
+//! `audit FILE [--json]`: judges an audit file, or a file of evidence of another family, natively. Exit code 0 consistent, 1 violations, 2 undecodable, 3 not judged.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use remuda_testkit::audit_text::audit_text;
+use remuda_testkit::evidence_audit::{audit_evidence, EvidenceReport, MAX_FILE_BYTES};
 use remuda_verify::audit::{AuditProgress, AuditReport, AuditVerdict, Auditor};
 
 const NOT_JUDGED: u8 = 3;
@@ -18,11 +19,10 @@ fn main() -> ExitCode {
         eprintln!("usage: audit FILE [--json]");
         return ExitCode::from(NOT_JUDGED);
     };
-    match audit(file) {
-        Ok(report) => {
-            let json = report.to_json();
-            println!("{}", if flags.is_empty() { audit_text(&report) } else { json });
-            match report.verdict {
+    match judge(file, !flags.is_empty()) {
+        Ok((text, verdict)) => {
+            println!("{text}");
+            match verdict {
                 AuditVerdict::Consistent => ExitCode::SUCCESS,
                 AuditVerdict::Violations => ExitCode::FAILURE,
                 AuditVerdict::Undecodable => ExitCode::from(2),
@@ -33,6 +33,23 @@ fn main() -> ExitCode {
             ExitCode::from(NOT_JUDGED)
         }
     }
+}
+
+/// The report in the form that was asked for, and its verdict.
+fn judge(file: &str, as_json: bool) -> io::Result<(String, AuditVerdict)> {
+    if let Some(report) = evidence(file)? {
+        let text = if as_json { report.to_json().to_string() } else { report.to_text() };
+        return Ok((text, report.verdict));
+    }
+    let report = audit(file)?;
+    Ok((if as_json { report.to_json() } else { audit_text(&report) }, report.verdict))
+}
+
+/// A file of evidence is small; what is larger is none.
+fn evidence(file: &str) -> io::Result<Option<EvidenceReport>> {
+    let mut bytes = Vec::new();
+    File::open(file)?.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+    Ok(audit_evidence(&bytes))
 }
 
 fn audit(file: &str) -> io::Result<AuditReport> {

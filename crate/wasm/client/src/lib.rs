@@ -2,9 +2,8 @@
 
 mod client;
 mod holder;
-mod object;
 mod options;
-mod thrown;
 mod to_js;
 
 pub use client::Client;
+use remuda_wasm_js::{object, thrown};

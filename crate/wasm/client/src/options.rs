@@ -1,76 +1,25 @@
-//! Reading what JavaScript passes in. Whatever is missing or of another kind is named.
+//! Reading what is particular to a client of streams.
 
-use js_sys::{Array, Function, Reflect, Uint8Array};
+use js_sys::{Array, Function};
 use remuda_client::{Keyring, SubscriptionSpec};
 use remuda_verify::secret::SecretBytes;
 use remuda_wire::scope::{LaneScope, LaneSet};
-use remuda_wire::{Bytes32, Canonical};
 use wasm_bindgen::{JsCast, JsValue};
+
+pub use remuda_wasm_js::options::*;
 
 use crate::thrown::{bad_argument, thrown};
 
-/// A member of an options object; `undefined` when absent.
-pub fn member(options: &JsValue, name: &str) -> JsValue {
-    Reflect::get(options, &JsValue::from_str(name)).unwrap_or(JsValue::UNDEFINED)
-}
-
-/// A text member.
-pub fn text(options: &JsValue, name: &str) -> Result<String, JsValue> {
-    member(options, name).as_string().ok_or_else(|| bad_argument(&format!("`{name}` is a string")))
-}
-
-/// A text member that may be absent.
-pub fn optional_text(options: &JsValue, name: &str) -> Result<Option<String>, JsValue> {
-    let value = member(options, name);
-    if value.is_undefined() || value.is_null() {
-        Ok(None)
-    } else {
-        text(options, name).map(Some)
-    }
-}
-
 /// A small count that may be absent.
 pub fn optional_count(options: &JsValue, name: &str) -> Result<Option<usize>, JsValue> {
-    let value = member(options, name);
-    if value.is_undefined() || value.is_null() {
-        return Ok(None);
-    }
+    let Some(value) = optional(options, name) else { return Ok(None) };
     let count = value.as_f64().map(|number| number.to_string()).and_then(|digits| digits.parse().ok());
     count.map(Some).ok_or_else(|| bad_argument(&format!("`{name}` is a whole number, zero or more")))
 }
 
-/// A list of texts.
-pub fn texts(options: &JsValue, name: &str) -> Result<Vec<String>, JsValue> {
-    let wrong = || bad_argument(&format!("`{name}` is a list of strings"));
-    let list: Array = member(options, name).dyn_into().map_err(|_| wrong())?;
-    list.iter().map(|text| text.as_string().ok_or_else(wrong)).collect()
-}
-
-/// A bool member; absent is false.
-pub fn flag(options: &JsValue, name: &str) -> bool {
-    member(options, name).as_bool().unwrap_or(false)
-}
-
-/// A function member.
-pub fn function(options: &JsValue, name: &str) -> Result<Function, JsValue> {
-    member(options, name).dyn_into().map_err(|_| bad_argument(&format!("`{name}` is a function")))
-}
-
 /// A function member that may be absent.
 pub fn optional_function(options: &JsValue, name: &str) -> Result<Option<Function>, JsValue> {
-    let value = member(options, name);
-    if value.is_undefined() || value.is_null() {
-        Ok(None)
-    } else {
-        function(options, name).map(Some)
-    }
-}
-
-/// A `Uint8Array` member.
-pub fn bytes(options: &JsValue, name: &str) -> Result<Vec<u8>, JsValue> {
-    let array: Uint8Array =
-        member(options, name).dyn_into().map_err(|_| bad_argument(&format!("`{name}` is a Uint8Array")))?;
-    Ok(array.to_vec())
+    optional(options, name).map(|_| function(options, name)).transpose()
 }
 
 /// A data key, 32 bytes.
@@ -91,19 +40,6 @@ pub fn keyring(keys: &JsValue) -> Result<Option<Keyring>, JsValue> {
         keyring.insert(generation, key).map_err(|failure| thrown(&failure))?;
     }
     Ok(Some(keyring))
-}
-
-/// A digest in hexadecimal.
-pub fn digest(hexadecimal: &str, name: &str) -> Result<Bytes32, JsValue> {
-    let mut digest = Bytes32::ZERO;
-    hex::decode_to_slice(hexadecimal, &mut digest.0)
-        .map_err(|_| bad_argument(&format!("`{name}` is 64 hexadecimal characters")))?;
-    Ok(digest)
-}
-
-/// A canonical object from bytes.
-pub fn object<T: Canonical>(bytes: &[u8]) -> Result<T, JsValue> {
-    T::from_bytes(bytes).map_err(|error| thrown(&remuda_wire::Refusal::from(error).into()))
 }
 
 /// What a page wants to receive.

@@ -146,15 +146,7 @@ pub fn too_old(floor: u64, head: u64) -> Vec<u8> {
 }
 
 pub fn history<'a>(entries: impl Iterator<Item = &'a KeyEntry>) -> Vec<u8> {
-    let entry = |entry: &KeyEntry| {
-        map([
-            ("signing_key_id", entry.signing_key_id.into()),
-            ("pubkey", entry.pubkey.0.as_slice().into()),
-            ("effective_sequence", entry.effective_sequence.into()),
-        ])
-        .into()
-    };
-    map([("entries", Value::Array(entries.map(entry).collect()))]).to_bytes()
+    map([("entries", Value::Array(entries.map(KeyEntry::to_value).collect()))]).to_bytes()
 }
 
 pub fn feed(start: Start) -> Feed {

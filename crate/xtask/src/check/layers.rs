@@ -3,7 +3,7 @@
 //! ```text
 //! wire <- verify <- position <- client <- web <- wasm
 //! wire <- session <- client          wire <- streaming <- position, session
-//! verify <- watchtower <- client     wire <- bps <- client
+//! verify <- watchtower <- web     wire <- bps <- web
 //! ```
 //!
 //! The provider shares no machine with the client: it never names session, position or client, so that one
@@ -15,7 +15,7 @@ use super::invariants;
 use crate::workspace::{Package, Workspace};
 
 /// A crate, and those that it may name in what it ships. Names without `remuda-`.
-const MAY_NAME: [(&str, &[&str]); 16] = [
+const MAY_NAME: [(&str, &[&str]); 19] = [
     ("wire", &[]),
     ("streaming", &["wire"]),
     ("verify", &["wire"]),
@@ -25,7 +25,13 @@ const MAY_NAME: [(&str, &[&str]); 16] = [
     ("position", &["wire", "verify", "streaming"]),
     ("client", &["wire", "verify", "position", "session", "streaming", "watchtower", "bps"]),
     ("web", &["wire", "verify", "position", "session", "client", "streaming", "watchtower", "bps"]),
-    ("wasm-client", &["wire", "verify", "position", "session", "client", "web", "streaming", "watchtower", "bps"]),
+    ("wasm-js", &["wire", "position", "client"]),
+    (
+        "wasm-client",
+        &["wire", "verify", "position", "session", "client", "web", "streaming", "watchtower", "bps", "wasm-js"],
+    ),
+    ("wasm-recovery", &["watchtower"]),
+    ("wasm-feeds", &["wire", "verify", "position", "session", "client", "web", "watchtower", "bps", "wasm-js"]),
     ("wasm-verifier", &["wire", "verify", "streaming", "watchtower", "bps"]),
     ("dev-provider", &["wire", "verify", "streaming", "watchtower", "bps"]),
     ("testkit", &["wire", "verify", "position", "session", "client", "streaming", "watchtower", "bps"]),

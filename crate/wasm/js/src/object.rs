@@ -57,6 +57,12 @@ impl ToJs for remuda_wire::Bytes32 {
     }
 }
 
+impl ToJs for remuda_wire::Address {
+    fn to_js(&self) -> JsValue {
+        JsValue::from_str(&self.to_string())
+    }
+}
+
 impl<T: ToJs> ToJs for Option<T> {
     fn to_js(&self) -> JsValue {
         self.as_ref().map_or(JsValue::NULL, ToJs::to_js)
@@ -75,12 +81,13 @@ pub fn time_ms(ms: u64) -> JsValue {
 }
 
 /// An object in the making.
+#[derive(Default)]
 pub struct Builder(Object);
 
 impl Builder {
     /// An object without members.
     pub fn new() -> Self {
-        Self(Object::new())
+        Self::default()
     }
 
     /// Adds a member.

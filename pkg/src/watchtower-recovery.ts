@@ -1,0 +1,12 @@
+/// <reference path="./feeds/generated.d.ts" />
+/** `remuda/watchtower/recovery` in browsers: the pairing, in an artefact of its own. */
+import init, * as glue from "../generated/recovery/remuda_recovery.js";
+import { recoveryApi } from "./feeds/recovery-api.js";
+
+export { RemudaError } from "./error.js";
+export type { WrappedDek } from "./feeds/recovery-api.js";
+
+export const { unwrapContentKey } = recoveryApi(async () => {
+  await init({ module_or_path: new URL("../generated/recovery/remuda_recovery_bg.wasm", import.meta.url) });
+  return glue;
+});
