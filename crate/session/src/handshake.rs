@@ -250,6 +250,16 @@ impl AwaitOpened {
     }
 }
 
+/// Refused proofs in a row that a provider which restarts again and again would explain.
+const MAX_FORGOTTEN_CHALLENGES: u32 = 3;
+
+/// Whether a refusal of the holder's proof may mean that the provider restarted since its challenge and has forgotten it: a
+/// new one is asked for a few times before the key is taken to be wrong.
+pub(crate) fn is_forgotten_challenge(cause: &CloseCause, refused_before: u32) -> bool {
+    let is_refused = matches!(cause, CloseCause::Provider(error) if error.kind().invalidates_session());
+    is_refused && refused_before < MAX_FORGOTTEN_CHALLENGES
+}
+
 /// A frame that answers a step of the handshake: judged by `handle`, or the provider's error.
 ///
 /// # Errors

@@ -33,7 +33,9 @@ use remuda_wire::{Bytes32, Refusal, Remedy, Signature};
 use crate::config::SessionConfig;
 use crate::conversation::{Conversation, Pending};
 use crate::entropy::Entropy;
-use crate::handshake::{handshake_answer, AwaitChallenge, AwaitOpened, AwaitSignature, HandshakeConfig, Open};
+use crate::handshake::{
+    handshake_answer, is_forgotten_challenge, AwaitChallenge, AwaitOpened, AwaitSignature, HandshakeConfig, Open,
+};
 use crate::misuse::ApiMisuse;
 use crate::output::{CloseCause, Output, PostId, RequestHandle, Slot};
 use crate::provider_error::ProviderError;
@@ -85,6 +87,8 @@ pub struct LongPollSession {
     entropy: Entropy,
     state: State,
     seen: SeenChallenges,
+    /// Proofs of the holder that were refused in a row.
+    refused_proofs: u32,
     subscriptions: Subscriptions,
     queue: RequestQueue,
     outputs: VecDeque<Output>,
@@ -102,6 +106,7 @@ impl LongPollSession {
             entropy: Entropy::new([0; 32]),
             state: State::Closed,
             seen: SeenChallenges::default(),
+            refused_proofs: 0,
             subscriptions: Subscriptions::default(),
             outputs: VecDeque::new(),
             posts: 0,
@@ -407,7 +412,15 @@ impl LongPollSession {
             State::Opening(wait, _) => {
                 let request_id = *wait.request_id();
                 match judge_handshake(frames, &request_id, |frame| wait.handle(frame, now_ms)) {
-                    Ok(open) => self.opened(open, now_ms),
+                    Ok(open) => {
+                        self.refused_proofs = 0;
+                        self.opened(open, now_ms);
+                    }
+                    Err(cause) if is_forgotten_challenge(&cause, self.refused_proofs) => {
+                        self.refused_proofs += 1;
+                        let retry_at_ms = now_ms.saturating_add(self.next_delay_ms());
+                        self.close_with(cause, Some(retry_at_ms));
+                    }
                     Err(cause) => self.fail(cause, now_ms),
                 }
             }

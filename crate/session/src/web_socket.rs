@@ -28,7 +28,9 @@ use crate::config::SessionConfig;
 use crate::conversation::{Conversation, Pending};
 use crate::credit::CreditTarget;
 use crate::entropy::Entropy;
-use crate::handshake::{handshake_answer, AwaitChallenge, AwaitOpened, AwaitSignature, HandshakeConfig, Open};
+use crate::handshake::{
+    handshake_answer, is_forgotten_challenge, AwaitChallenge, AwaitOpened, AwaitSignature, HandshakeConfig, Open,
+};
 use crate::misuse::ApiMisuse;
 use crate::output::{CloseCause, Output, RequestHandle, Slot, SocketId};
 use crate::queue::RequestQueue;
@@ -78,6 +80,8 @@ pub struct WebSocketSession {
     entropy: Entropy,
     state: State,
     seen: SeenChallenges,
+    /// Proofs of the holder that were refused in a row.
+    refused_proofs: u32,
     queue: RequestQueue,
     outputs: VecDeque<Output>,
     none: Subscriptions,
@@ -101,6 +105,7 @@ impl WebSocketSession {
             entropy: Entropy::new([0; 32]),
             state: State::Closed,
             seen: SeenChallenges::default(),
+            refused_proofs: 0,
             outputs: VecDeque::new(),
             none: Subscriptions::default(),
             granting: BTreeMap::new(),
@@ -360,7 +365,16 @@ impl WebSocketSession {
             State::Opening(wait, connection) => {
                 let request_id = *wait.request_id();
                 match handshake_answer(frame, &request_id, |frame| wait.handle(frame, now_ms)) {
-                    Ok(open) => self.opened(open, connection.socket, now_ms),
+                    Ok(open) => {
+                        self.refused_proofs = 0;
+                        self.opened(open, connection.socket, now_ms);
+                    }
+                    Err(cause) if is_forgotten_challenge(&cause, self.refused_proofs) => {
+                        self.refused_proofs += 1;
+                        self.outputs.push_back(Output::Disconnect { socket: connection.socket });
+                        let retry_at_ms = now_ms.saturating_add(self.next_delay_ms());
+                        self.settle_close(cause, Some(retry_at_ms));
+                    }
                     Err(cause) => self.handshake_failed(cause, connection.socket, now_ms),
                 }
             }

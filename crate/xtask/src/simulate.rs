@@ -9,7 +9,7 @@ use crate::tally::{Runner, Tally};
 use crate::workspace::Workspace;
 
 /// The crate whose test it is.
-pub const PACKAGE: &str = "remuda-testkit";
+const PACKAGE: &str = "remuda-testkit";
 /// The tests that run schedules begin with this.
 const TESTS: &str = "on_any_schedule";
 
@@ -19,12 +19,6 @@ pub struct Request {
     /// How many schedules in all.
     #[arg(long, default_value_t = 10_000)]
     pub schedules: u64,
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Self { schedules: 10_000 }
-    }
 }
 
 /// Runs them with a test's assertions at the speed of a release.

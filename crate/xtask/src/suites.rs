@@ -8,7 +8,7 @@ use anyhow::{bail, Result};
 use crate::setup::Setup;
 use crate::tally::{Runner, Tally};
 use crate::workspace::Workspace;
-use crate::{browser_suites, check, fuzz, pages, process, simulate, vectors};
+use crate::{browser_suites, check, fuzz, pages, process, vectors};
 
 /// One suite.
 struct Suite {
@@ -27,7 +27,7 @@ enum Part {
     Npm(&'static str),
 }
 
-const SUITES: [Suite; 9] = [
+const SUITES: [Suite; 8] = [
     Suite { name: "check", parts: &[], counted: false, run: |workspace, setup, _| check::run(workspace, setup) },
     Suite { name: "rust", parts: &[], counted: true, run: rust_tests },
     Suite {
@@ -35,12 +35,6 @@ const SUITES: [Suite; 9] = [
         parts: &[Part::Crate(vectors::NATIVE)],
         counted: true,
         run: |workspace, setup, tally| vectors::run(workspace, setup, &vectors::Request::default(), tally),
-    },
-    Suite {
-        name: "simulate",
-        parts: &[Part::Crate(simulate::PACKAGE)],
-        counted: true,
-        run: |workspace, _, tally| simulate::run(workspace, &simulate::Request::default(), tally),
     },
     Suite {
         name: "fuzz --smoke",

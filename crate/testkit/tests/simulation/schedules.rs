@@ -1,11 +1,11 @@
 //! How many random schedules are run, and running them on every processor.
 //!
-//! `REMUDA_SCHEDULES` says how many in all; `cargo xtask simulate` sets it. Without it there are a few.
+//! `REMUDA_SCHEDULES` says how many in all; `cargo xtask simulate` sets it. Without it there are a few hundred.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const FEW: u64 = 20;
+const FEW: u64 = 200;
 /// A line is printed after so many.
 const PROGRESS: u64 = 500;
 
