@@ -158,11 +158,15 @@ impl Generation {
         self.claims(By::Digest, cut(digest)).any(|earlier| earlier.digest == *digest)
     }
 
-    /// For each code the earliest item whose object `claim` contradicts, in the order of those items.
-    pub fn contradicted_by(&self, claim: &Claim) -> impl Iterator<Item = (Contradiction, usize)> + '_ {
-        let mut found = Found::default();
-        self.find(claim, &mut found);
-        found.0.into_iter().filter_map(|(code, number)| Some((code, self.entry(number)?.item)))
+    /// Adds for each code that is not found yet the earliest item whose object `claim` contradicts, in the order of items.
+    pub fn contradict(&self, claim: &Claim, found: &mut Vec<(Contradiction, usize)>) {
+        let mut here = Found::default();
+        self.find(claim, &mut here);
+        for (code, number) in here.0 {
+            if let (Some(entry), false) = (self.entry(number), found.iter().any(|(known, _)| *known == code)) {
+                found.push((code, entry.item));
+            }
+        }
     }
 
     /// Adds an object that is not known.

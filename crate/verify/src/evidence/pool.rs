@@ -68,18 +68,12 @@ impl EvidencePool {
     }
 
     pub(super) fn insert_claim(&mut self, item: usize, claim: Claim) -> Vec<(Contradiction, usize)> {
-        let mut found: Vec<(Contradiction, usize)> = Vec::new();
+        let mut found = Vec::new();
         let generations = [&self.older, &self.newer];
         if generations.iter().any(|generation| generation.knows(&claim.digest)) {
             return found;
         }
-        for generation in generations {
-            for (code, earlier) in generation.contradicted_by(&claim) {
-                if !found.iter().any(|(known, _)| *known == code) {
-                    found.push((code, earlier));
-                }
-            }
-        }
+        generations.iter().for_each(|generation| generation.contradict(&claim, &mut found));
         if self.newer.len() >= self.generation_objects {
             self.forgot |= self.older.len() > 0;
             self.older = core::mem::take(&mut self.newer);
@@ -90,8 +84,8 @@ impl EvidencePool {
 
     /// The earliest checkpoint here that ends a batch at this place.
     pub fn checkpoint_ending_at(&self, broker_epoch: u64, last_sequence: u64) -> Option<Bytes32> {
-        let older = self.older.checkpoint_ending_at(broker_epoch, last_sequence);
-        older.or_else(|| self.newer.checkpoint_ending_at(broker_epoch, last_sequence))
+        let generations = [&self.older, &self.newer];
+        generations.iter().find_map(|generation| generation.checkpoint_ending_at(broker_epoch, last_sequence))
     }
 }
 
