@@ -48,8 +48,12 @@ pub enum Host {
 
 /// The runs of wasm-opt for speed.
 const FAST: &[&[&str]] = &[&["-O3"]];
-/// Those for size: what is inlined where it is called once is large to compress, and a second run finds another kilobyte.
-const SMALL: &[&[&str]] = &[&["-Oz", "--converge", "--one-caller-inline-max-function-size=1"], &["-Oz", "--converge"]];
+/// Those for size: what is inlined where it is called once is large to compress, and what only tools read is left out last,
+/// since the first run reads it.
+const SMALL: &[&[&str]] = &[
+    &["-Oz", "--converge", "--one-caller-inline-max-function-size=1"],
+    &["-Oz", "--strip-target-features", "--strip-producers"],
+];
 
 impl Glue<'_> {
     /// Makes the glue and returns the path of its JavaScript. What is made from the very same `.wasm` is kept.

@@ -28,7 +28,7 @@ use crate::subscription::LegalSubscription;
 
 /// What no audit of a file checks; the first only when the file has more objects than are remembered.
 const NOT_CHECKED: [&str; 6] = [
-    "contradictions between objects with more than 262,144 others between them",
+    "contradictions of objects more than 262,144 objects apart",
     "what the provider signed and showed to nobody whose items are in this file",
     "request proofs, grants and credit: the file has no client frames",
     "that a snapshot's bytes are what its records make",
