@@ -52,7 +52,7 @@ const FAST: &[&[&str]] = &[&["-O3"]];
 /// since the first run reads it.
 const SMALL: &[&[&str]] = &[
     &["-Oz", "--converge", "--one-caller-inline-max-function-size=1"],
-    &["-Oz", "--strip-target-features", "--strip-producers"],
+    &["-Oz", "--converge", "--strip-target-features", "--strip-producers"],
 ];
 
 impl Glue<'_> {
