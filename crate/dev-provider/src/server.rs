@@ -1,6 +1,7 @@
 //! Running the provider from its first transition to its clean marker.
 
 use std::future::Future;
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,10 +68,11 @@ pub async fn serve(settings: Settings, feeds: FeedsSettings) -> anyhow::Result<(
     });
     let serving = tokio::spawn(async move { serving.await });
     let stop_asked = stop_signal()?;
-    println!("remuda-dev-provider listening on http://{address}");
-    for page in settings.pages.iter().flat_map(|directory| pages::names(directory)) {
-        println!("  http://{address}/{page}");
-    }
+    let pages = settings.pages.iter().flat_map(|directory| pages::names(directory));
+    let pages = pages.map(|page| format!("  http://{address}/{page}\n"));
+    let told = [format!("remuda-dev-provider listening on http://{address}\n")].into_iter().chain(pages);
+    // Whoever started it may have read enough and closed its end: that is no reason not to serve.
+    let _ = std::io::stdout().write_all(told.collect::<String>().as_bytes());
     stop_asked.await;
     broker.close().await?;
     stop.send_replace(true);

@@ -74,7 +74,9 @@ test("a feed whose keys were not pinned takes the actor's word once, and holds i
   await expect(stored(page)).toHaveAttribute("data-item", "12");
   await expect(item(page).first()).toHaveAttribute("data-signing-key", "3");
   await page.reload();
-  await page.getByTestId("rotate").click();
+  await expect(stored(page)).toHaveAttribute("data-item", "12");
+  // The next message is by the next key only once the actor has it.
+  await Promise.all([page.waitForResponse((response) => response.url().endsWith("/rotate")), page.getByTestId("rotate").click()]);
   await page.getByTestId("publish-text").fill("by the next key");
   await page.getByTestId("publish-send").click();
   await expect(item(page).first()).toHaveAttribute("data-signing-key", "4");
