@@ -182,7 +182,7 @@ impl Subscription {
         }
     }
 
-    /// Its id in a session: that of the session before, but `fresh_id` where it had one in this session already, since frames
+    /// Its id in a session while it is recorded: that of the session before, but `fresh_id` where it had one in this session already, since frames
     /// of that one may still be on their way.
     pub(crate) fn name(&mut self, session: u64, fresh_id: Bytes32) -> Bytes32 {
         let earlier = self.named.filter(|(of_session, _)| *of_session != session).map(|(_, id)| id);

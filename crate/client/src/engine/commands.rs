@@ -152,6 +152,7 @@ impl Engine {
 
     fn open(&mut self, key: PositionKey, now_ms: u64) -> Result<(), ApiMisuse> {
         let (session, fresh_id) = (self.sessions, self.fresh_id());
+        let is_recorded = self.recorder_of(&key).is_some();
         let stream = StreamFacts {
             context: self.config.context.clone(),
             stream_id: self.config.stream_id,
@@ -160,7 +161,7 @@ impl Engine {
             purpose: self.keys.stream().map_or(Purpose::Main, |stream| stream.purpose),
         };
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
-        let subscription_id = subscription.name(session, fresh_id);
+        let subscription_id = if is_recorded { subscription.name(session, fresh_id) } else { fresh_id };
         let request = subscription.open(&stream, subscription_id);
         if let Some(recorder) = self.recorder_of(&key) {
             recorder.subscription(&request);
