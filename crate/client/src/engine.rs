@@ -1,13 +1,18 @@
 //! The engine: one provider, one stream, any number of subscriptions.
 
 mod apply;
+mod beginning;
 mod commands;
 mod grant;
+mod holder;
 mod network;
 mod outbox;
 mod recording;
+mod snapshot_draft;
 mod tail;
 
+pub(crate) use beginning::Beginning;
+pub use snapshot_draft::{SnapshotDraft, SnapshotPart};
 pub use tail::TailKey;
 
 use alloc::collections::{BTreeMap, VecDeque};
@@ -25,7 +30,9 @@ use remuda_wire::grant::StreamGrant;
 use remuda_wire::preimage::keccak256;
 use remuda_wire::Bytes32;
 
+use self::beginning::Hydration;
 use self::grant::GrantRenewal;
+use self::holder::Holder;
 use self::tail::Tail;
 use crate::command::PendingRequest;
 use crate::event::{Connection, Event};
@@ -152,11 +159,14 @@ pub struct Engine {
     /// Bytes of the bodies that `work` came in, since it was last empty.
     work_bytes: usize,
     waiting: Waiting,
+    /// By the position that is to begin with them.
+    hydrations: BTreeMap<PositionKey, Hydration>,
     requests: BTreeMap<RequestHandle, PendingRequest>,
     /// Requests that were never sent: told once it is known why.
     unsent: Vec<PendingRequest>,
     outbox: Outbox,
     renewal: GrantRenewal,
+    holder: Holder,
     recorder: Option<(PositionKey, Recorder)>,
     tails: BTreeMap<TailKey, Tail>,
     /// `OpenSubscription` requests of tails that are not answered yet.
@@ -194,10 +204,12 @@ impl Engine {
             work: VecDeque::new(),
             work_bytes: 0,
             waiting: Waiting::Nothing,
+            hydrations: BTreeMap::new(),
             requests: BTreeMap::new(),
             unsent: Vec::new(),
             outbox: Outbox::new(outbox),
             renewal: GrantRenewal::default(),
+            holder: Holder::default(),
             recorder: None,
             tails: BTreeMap::new(),
             opening_tails: BTreeMap::new(),
@@ -289,7 +301,8 @@ impl Engine {
             Load::Needed => true,
             Load::Asked => false,
             // Before the outbox is known a record of ours would pass unrecognised.
-            Load::Done => self.in_session && self.outbox.is_known(),
+            // What is to begin with snapshots is opened behind them.
+            Load::Done => self.in_session && self.outbox.is_known() && !self.hydrations.contains_key(key),
         };
         possible && !self.is_committing(key)
     }

@@ -1,16 +1,18 @@
 //! What an engine tells.
 
 use alloc::rc::Rc;
+use alloc::vec::Vec;
 
 use remuda_position::PositionKey;
 use remuda_session::Transport;
 use remuda_verify::fast::Assurance;
+use remuda_verify::snapshot::SnapshotCheck;
 use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::transition::TransitionKind;
 use remuda_wire::Bytes32;
 
 use crate::command::{CommandId, CommandOutcome};
-use crate::engine::TailKey;
+use crate::engine::{SnapshotDraft, TailKey};
 use crate::failure::Failure;
 use crate::outbox::AppendUpdate;
 use crate::recorder::Recording;
@@ -85,6 +87,19 @@ pub struct TransitionSummary {
     pub returned: usize,
 }
 
+/// Snapshots that a position begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hydrated {
+    /// Which position.
+    pub key: PositionKey,
+    /// The bytes of each, in the order in which they were given: the buffers that were hashed.
+    pub contents: Vec<Vec<u8>>,
+    /// The checks that each of them passed, in order.
+    pub checks: Vec<SnapshotCheck>,
+    /// Number of the last durable item: the one that names them.
+    pub last_item: u64,
+}
+
 /// Something that an application may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "each is handed out as it is made")]
@@ -119,6 +134,27 @@ pub enum Event {
         discarded: usize,
         /// Number of the last durable item.
         last_item: u64,
+    },
+    /// A position goes on behind a hole, which is its last item.
+    Gap {
+        /// Of which position.
+        key: PositionKey,
+        /// Number of the last durable item.
+        last_item: u64,
+    },
+    /// What came of [`crate::Engine::hydrate`].
+    Hydrated {
+        /// Which.
+        id: CommandId,
+        /// The snapshots, whose position is durable, or why there is none: then nothing has changed.
+        outcome: Result<Hydrated, Failure>,
+    },
+    /// What came of [`crate::Engine::draft`].
+    Drafted {
+        /// Which.
+        id: CommandId,
+        /// The manifests, to be signed.
+        outcome: Result<SnapshotDraft, Failure>,
     },
     /// Something failed; of a subscription, or of everything.
     Failure {

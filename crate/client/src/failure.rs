@@ -40,6 +40,58 @@ impl Failure {
         }
     }
 
+    /// No subscription has this position.
+    pub fn not_subscribed() -> Self {
+        Self {
+            code: "client/not-subscribed".into(),
+            remedy: Remedy::FixRequest,
+            rule: String::new(),
+            meaning: "there is no subscription of this position: subscribe first".into(),
+        }
+    }
+
+    /// One hydration of a position at a time.
+    pub fn hydrating() -> Self {
+        Self {
+            code: "client/hydrating".into(),
+            remedy: Remedy::FixRequest,
+            rule: String::new(),
+            meaning: "this position is being hydrated already: wait for what comes of it".into(),
+        }
+    }
+
+    /// No receipt ends where the replica stands.
+    pub fn snapshot_place() -> Self {
+        Self {
+            code: "client/snapshot-place".into(),
+            remedy: Remedy::FixRequest,
+            rule: "CIP-39 §15".into(),
+            meaning:
+                "no receipt of late ends with this item: take the replica to the last durable item, and compose again"
+                    .into(),
+        }
+    }
+
+    /// The replica cannot hold what the snapshot says that it holds.
+    pub fn snapshot_scope() -> Self {
+        Self {
+            code: "client/snapshot-scope".into(),
+            remedy: Remedy::FixRequest,
+            rule: "CIP-39 §15".into(),
+            meaning: "the position does not follow all of this scope, or its last record is of another lane".into(),
+        }
+    }
+
+    /// A snapshot would move a position backwards, or nowhere.
+    pub fn snapshot_rollback() -> Self {
+        Self {
+            code: "client/snapshot-rollback".into(),
+            remedy: Remedy::Surface,
+            rule: "CIP-39 §15".into(),
+            meaning: "the snapshot covers no more than what is durable here already: nothing is taken from it".into(),
+        }
+    }
+
     /// Too few chain nodes gave the same bytes.
     pub fn chain_disagreement() -> Self {
         Self {
@@ -47,6 +99,17 @@ impl Failure {
             remedy: Remedy::Surface,
             rule: "RESOLUTIONS §4".into(),
             meaning: "too few of the chain nodes gave the same answer: nothing is taken from any of them, and they are asked again".into(),
+        }
+    }
+
+    /// The grant is for another key than the one that signs.
+    pub fn holder_mismatch() -> Self {
+        Self {
+            code: "client/holder-mismatch".into(),
+            remedy: Remedy::FixRequest,
+            rule: "CIP-39 §7".into(),
+            meaning: "the grant is for another holder key than the one that signs: it is not presented to anybody"
+                .into(),
         }
     }
 

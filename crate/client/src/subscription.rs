@@ -4,6 +4,7 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use remuda_position::{Boundary, PositionKey};
+use remuda_verify::retention::JustifiedRefusal;
 use remuda_wire::context::SigningContext;
 use remuda_wire::request::{
     FastSource, OpenSubscriptionRequest, StandardReplaySource, SubscriptionSource, VerificationMode,
@@ -13,6 +14,7 @@ use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::verdict::{AdmissionRefused, ProtocolViolation};
 use remuda_wire::{bound, Bytes32, Signed};
 
+use crate::durable_receipts::DurableReceipts;
 use crate::failure::Failure;
 use crate::verifier::{StreamFacts, Verifier};
 
@@ -149,6 +151,10 @@ pub struct Subscription {
     named: Option<(u64, Bytes32)>,
     /// Transitions that came before this subscription reached them.
     held: Vec<Rc<BrokerEpochTransition>>,
+    /// Where it stood lately.
+    pub(crate) receipts: DurableReceipts,
+    /// The signed floor that it is behind: it failed for that.
+    pub(crate) floor: Option<JustifiedRefusal>,
     /// The last failure and when it was, until there is progress again.
     pub(crate) failure: Option<(Failure, u64)>,
     pub(crate) verified_records: u64,
@@ -162,7 +168,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    pub(crate) const fn new(spec: SubscriptionSpec, boundary: Boundary) -> Self {
+    pub(crate) fn new(spec: SubscriptionSpec, boundary: Boundary) -> Self {
         Self {
             spec,
             boundary,
@@ -173,6 +179,8 @@ impl Subscription {
             subscription_id: None,
             named: None,
             held: Vec::new(),
+            receipts: DurableReceipts::default(),
+            floor: None,
             failure: None,
             verified_records: 0,
             verified_batches: 0,
@@ -196,6 +204,12 @@ impl Subscription {
         self.verifier = Some(Verifier::new(&self.spec, stream, subscription_id, &self.boundary));
         self.subscription_id = Some(subscription_id);
         self.state = SubscriptionState::Opening;
+        self.floor = None;
+        self.request(stream.stream_id, subscription_id)
+    }
+
+    /// What asks for everything behind the boundary.
+    pub(crate) fn request(&self, stream_id: Bytes32, subscription_id: Bytes32) -> OpenSubscriptionRequest {
         let scope = self.spec.scope();
         let source = match self.spec {
             SubscriptionSpec::ScopedProofs(_) | SubscriptionSpec::FullStream => {
@@ -207,7 +221,7 @@ impl Subscription {
             }
         };
         OpenSubscriptionRequest {
-            stream_id: stream.stream_id,
+            stream_id,
             subscription_id,
             source,
             after_group_receipt: None,
@@ -299,6 +313,11 @@ impl Subscription {
     /// What it asks for.
     pub const fn spec(&self) -> &SubscriptionSpec {
         &self.spec
+    }
+
+    /// The signed floor that it is behind: snapshots, or a gap that is accepted, lead on.
+    pub const fn floor(&self) -> Option<&JustifiedRefusal> {
+        self.floor.as_ref()
     }
 
     /// Its last failure and when it was, until there is progress again.

@@ -1,17 +1,23 @@
 //! What waits to be applied, in order, and what it waits for.
 
+use alloc::boxed::Box;
 use alloc::rc::Rc;
+use alloc::vec::Vec;
 
 use remuda_position::PositionKey;
-use remuda_wire::checkpoint::CheckpointFrame;
+use remuda_verify::snapshot::SnapshotCheck;
+use remuda_wire::audit::HeldObject;
+use remuda_wire::checkpoint::{CheckpointFrame, CheckpointReceipt};
 use remuda_wire::context::FinalizedView;
 use remuda_wire::delivery::RecordDelivery;
+use remuda_wire::receipt::AppendReceipt;
 use remuda_wire::record::RecordId;
 use remuda_wire::response::ResponseBody;
 use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::Bytes32;
 
-use crate::command::{receipt_view, PendingRequest};
+use crate::command::{receipt_view, CommandId, PendingRequest};
+use crate::engine::Beginning;
 use crate::event::{BatchSummary, SegmentSummary, TransitionSummary};
 use crate::failure::Failure;
 
@@ -29,6 +35,10 @@ pub(crate) enum Work {
     Adopt(Bytes32, Rc<BrokerEpochTransition>),
     /// The provider ended the subscription named, after everything that came before.
     Ended(Bytes32, Failure),
+    /// The provider refused the cursor of the subscription named.
+    TooOld(Bytes32, TooOld),
+    /// A position begins anew: of no subscription.
+    Begin(PositionKey, Box<Beginning>),
     /// A request was answered: of no subscription.
     Answer(PendingRequest, ResponseBody),
 }
@@ -41,8 +51,9 @@ impl Work {
             Self::Checkpoint(frame) => Some(frame.subscription_id),
             Self::Transition(subscription_id, _)
             | Self::Adopt(subscription_id, _)
-            | Self::Ended(subscription_id, _) => Some(*subscription_id),
-            Self::Answer(..) => None,
+            | Self::Ended(subscription_id, _)
+            | Self::TooOld(subscription_id, _) => Some(*subscription_id),
+            Self::Begin(..) | Self::Answer(..) => None,
         }
     }
 
@@ -59,7 +70,12 @@ impl Work {
                 RecordId::Standard(_) => None,
             },
             Self::Checkpoint(frame) => Some(frame.receipt.broker_epoch),
-            Self::Transition(..) | Self::Adopt(..) | Self::Ended(..) | Self::Answer(..) => None,
+            Self::Transition(..)
+            | Self::Adopt(..)
+            | Self::Ended(..)
+            | Self::TooOld(..)
+            | Self::Begin(..)
+            | Self::Answer(..) => None,
         }
     }
 
@@ -67,7 +83,8 @@ impl Work {
     pub(crate) fn served_at(&self) -> Option<&FinalizedView> {
         match self {
             Self::Delivery(delivery) => delivery.append_receipt.as_ref().map(|receipt| &receipt.served_at),
-            Self::Transition(..) | Self::Ended(..) => None,
+            Self::Transition(..) | Self::Ended(..) | Self::Begin(..) => None,
+            Self::TooOld(_, too_old) => Some(too_old.anchor.signed().served_at()),
             Self::Checkpoint(frame) => Some(&frame.receipt.served_at),
             Self::Adopt(_, transition) => Some(&transition.served_at),
             Self::Answer(_, result) => receipt_view(result),
@@ -76,7 +93,7 @@ impl Work {
 }
 
 /// What the queue waits for.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Waiting {
     /// Nothing: the next piece of work is taken.
     Nothing,
@@ -87,12 +104,34 @@ pub(crate) enum Waiting {
 }
 
 /// What is told of a commit once it is one.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Told {
-    /// A batch.
-    Batch(BatchSummary),
-    /// Records of a standard stream.
-    Segment(SegmentSummary),
+    /// A batch, with its receipt.
+    Batch(BatchSummary, Box<CheckpointReceipt>),
+    /// Records of a standard stream, with the receipt of the last one.
+    Segment(SegmentSummary, Option<Box<AppendReceipt>>),
     /// A transition.
     Transition(TransitionSummary),
+    /// A position that begins anew.
+    Begun(Begun),
+}
+
+/// What a position began anew with.
+#[derive(Debug)]
+pub(crate) enum Begun {
+    /// A hole.
+    Gap,
+    /// Snapshots, asked for under this id.
+    Snapshots { id: CommandId, contents: Vec<Vec<u8>>, checks: Vec<SnapshotCheck> },
+}
+
+/// A `CursorTooOld` whose anchor is not judged yet.
+#[derive(Debug)]
+pub(crate) struct TooOld {
+    /// The anchor, not authentic yet.
+    pub(crate) anchor: HeldObject,
+    /// The same, as it came.
+    pub(crate) details: Vec<u8>,
+    /// What it is when the anchor is good.
+    pub(crate) failure: Failure,
 }

@@ -145,7 +145,7 @@ fn lies_about_floors_are_caught() {
             judge_cursor_too_old(&request, &refused.expect("refused").details, &authority)
         };
         if lie != Lie::UnjustifiedFloor {
-            while judge(&mut session).expect("an honest floor").floor < 3 {}
+            while judge(&mut session).expect("an honest floor").floor() < 3 {}
         }
         provider.control("lies", &format!("{{\"lies\":[\"{name}\"],\"after\":0}}"));
         provider.control("chain", "{\"operation\":\"advance\"}");
@@ -153,8 +153,8 @@ fn lies_about_floors_are_caught() {
             assert_eq!(judge(&mut session).expect_err("a lie").code(), lie.verdict(), "{name}");
             continue;
         }
-        let first = judge(&mut session).expect("the floor as it is").anchor;
-        let second = judge(&mut session).expect("each is signed").anchor;
+        let first = judge(&mut session).expect("the floor as it is").anchor().clone();
+        let second = judge(&mut session).expect("each is signed").anchor().clone();
         assert_eq!(contradiction(&first, &second).map(Contradiction::code), Some(lie.verdict()));
     }
 }

@@ -42,7 +42,7 @@ fn judged(session: &Session, request: &OpenSubscriptionRequest, error: &CbqsErro
     let keys: OneKey = session.stream.keys();
     let authority = Authority { context: &session.stream.context, stream_id: &session.stream.stream_id, keys: &keys };
     let refusal = judge_cursor_too_old(request, &error.details, &authority).expect("justified");
-    (refusal.anchor, refusal.floor)
+    (refusal.anchor().clone(), refusal.floor())
 }
 
 #[test]

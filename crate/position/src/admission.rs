@@ -65,8 +65,8 @@ impl Boundary {
         budget: &AdmissionBudget,
     ) -> Result<Option<Admission>, Refusal> {
         let Some(place) = evidence.place(self)? else { return Ok(None) };
-        let anchor = self.anchor().unwrap_or_else(|| evidence.anchor());
-        let items = evidence.into_items();
+        let anchor = evidence.anchor(self);
+        let items = evidence.into_items(self);
         if items.len() > budget.max_items {
             return Err(AdmissionRefused::BatchTooLarge.into());
         }

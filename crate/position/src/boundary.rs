@@ -5,7 +5,7 @@ use remuda_verify::standard::{NewLanes, StandardState};
 use remuda_wire::codec::{Canonical, List};
 use remuda_wire::context::SigningContext;
 use remuda_wire::preimage::keccak256;
-use remuda_wire::record::{FastRecordId, StandardRecordId};
+use remuda_wire::record::{FastRecordId, RecordId, StandardRecordId};
 use remuda_wire::request::VerificationMode;
 use remuda_wire::scope::LaneScope;
 use remuda_wire::{object, tags, union, Bytes32, ProviderEpoch, Writer};
@@ -48,6 +48,10 @@ tags! {
         Provider = 1,
         /// The first record of the stream: there is nothing before it.
         Genesis = 2,
+        /// A signed retention floor behind which nothing was seen: there is a hole before it.
+        Retention = 3,
+        /// A snapshot bound to an authentic receipt.
+        Snapshot = 4,
     }
 }
 
@@ -62,7 +66,8 @@ object! {
 }
 
 object! {
-    /// A lineage that was adopted since the last checkpoint, before any checkpoint of its own.
+    /// A lineage that was adopted since the last checkpoint, before any checkpoint of its own. Without a checkpoint before it,
+    /// it is the floor from which the next checkpoint is taken as it comes.
     #[derive(Copy)]
     pub struct AdoptedLineage {
         broker_epoch: u64,
@@ -283,6 +288,16 @@ impl Boundary {
             broker_epoch: checkpoint.broker_epoch,
             sequence: checkpoint.last_sequence,
         })
+    }
+
+    /// The last durable record, of either class; `None` where no cursor names it.
+    pub fn last_record(&self) -> Option<RecordId> {
+        self.cursor().map(RecordId::Fast).or(self.standard_cursor().map(RecordId::Standard))
+    }
+
+    /// Whether it begins in a lineage of which no checkpoint is known: the next one is taken as it comes.
+    pub fn is_unanchored(&self) -> bool {
+        self.fast().is_some_and(|fast| fast.checkpoint.is_none())
     }
 
     /// The last verified checkpoint.

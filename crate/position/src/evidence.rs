@@ -3,14 +3,15 @@
 use alloc::vec::Vec;
 
 use remuda_verify::fast::{AdoptedTransition, VerifiedBatch};
-use remuda_verify::standard::{NewLanes, ReceiptChainSegment};
+use remuda_verify::standard::{NewLanes, ReceiptChainSegment, StandardState};
 use remuda_wire::codec::List;
+use remuda_wire::record::{FastRecordId, RecordId};
 use remuda_wire::verdict::{AdmissionRefused, Contradiction, Refusal, VerifyError};
-use remuda_wire::Bytes32;
+use remuda_wire::{Bytes32, ProviderEpoch};
 
 use crate::boundary::{AdoptedLineage, Anchor, Boundary, CheckpointEnd, LaneTail, Place, ReceiptChainEnd, StreamPoint};
 use crate::delivered::DeliveredRecord;
-use crate::item::{ItemAssurance, StoredItem, StoredItemBody, StoredTransition};
+use crate::item::{ItemAssurance, StoredGap, StoredItem, StoredItemBody, StoredTransition};
 
 mod sealed {
     use super::DeliveredRecord;
@@ -19,6 +20,8 @@ mod sealed {
     impl Sealed for remuda_verify::fast::VerifiedBatch<DeliveredRecord> {}
     impl Sealed for remuda_verify::fast::AdoptedTransition {}
     impl Sealed for remuda_verify::standard::ReceiptChainSegment<DeliveredRecord> {}
+    impl Sealed for crate::beginning::AcceptedGap {}
+    impl Sealed for remuda_verify::snapshot_generation::VerifiedGeneration {}
 }
 
 /// Verified evidence: where it leads from a boundary, and what it holds. Sealed.
@@ -30,29 +33,34 @@ pub trait Evidence: sealed::Sealed {
     /// What it means that another object is durable where this one ends; or that it does not begin at F.
     fn place(&self, boundary: &Boundary) -> Result<Option<Place>, Refusal>;
 
-    /// What a position that begins with it rests on.
-    fn anchor(&self) -> Anchor {
-        Anchor::Provider
+    /// What the position rests on once it is there: what it rested on before, or, where it begins with it, what that rests on.
+    fn anchor(&self, boundary: &Boundary) -> Anchor {
+        boundary.anchor().unwrap_or(Anchor::Provider)
     }
 
-    /// Its items, in order.
-    fn into_items(self) -> Vec<StoredItem>;
+    /// Its items from `boundary` on, in order.
+    fn into_items(self, boundary: &Boundary) -> Vec<StoredItem>;
+}
+
+/// A record of a fast stream by its place.
+pub(crate) const fn fast_record(broker_epoch: u64, sequence: u64) -> RecordId {
+    RecordId::Fast(FastRecordId { provider_epoch: ProviderEpoch, broker_epoch, sequence })
 }
 
 /// How evidence of a fast stream ends.
-struct FastEnd {
-    point: StreamPoint,
+pub(crate) struct FastEnd {
+    pub(crate) point: StreamPoint,
     /// The digest that it ends with.
-    digest: Bytes32,
+    pub(crate) digest: Bytes32,
     /// Whether it continues what is durable.
-    follows: bool,
+    pub(crate) follows: bool,
     /// What another object that ends here means.
-    fork: Contradiction,
+    pub(crate) fork: Contradiction,
 }
 
 impl FastEnd {
     /// Whether it leads on from `boundary`.
-    fn leads_on(&self, boundary: &Boundary) -> Result<bool, Refusal> {
+    pub(crate) fn leads_on(&self, boundary: &Boundary) -> Result<bool, Refusal> {
         let Some(point) = boundary.point() else { return Ok(true) };
         if self.point == point && boundary.tail() != Some(self.digest) {
             return Err(self.fork.into());
@@ -76,20 +84,25 @@ impl Evidence for VerifiedBatch<DeliveredRecord> {
         let end = FastEnd {
             point: checkpoint.into(),
             digest,
-            follows: boundary.tail() == Some(receipt.previous_checkpoint),
+            follows: boundary.is_unanchored() || boundary.tail() == Some(receipt.previous_checkpoint),
             fork: Contradiction::CheckpointFork,
         };
         Ok(end.leads_on(boundary)?.then_some(Place::Fast { checkpoint: Some(checkpoint), adopted: None }))
     }
 
-    fn into_items(self) -> Vec<StoredItem> {
+    fn into_items(self, boundary: &Boundary) -> Vec<StoredItem> {
         let assurance = ItemAssurance::from(self.assurance());
         let checkpoint = self.receipt().digest();
+        let is_behind_hole = boundary.is_unanchored() && boundary.tail() != Some(self.receipt().previous_checkpoint);
+        let hole = is_behind_hole.then(|| {
+            let first = fast_record(self.receipt().broker_epoch, self.receipt().first_sequence);
+            StoredItem::gap(StoredGap { after: boundary.last_record(), before: first, anchor: None })
+        });
         let item = |record: DeliveredRecord| {
             let body = StoredItemBody::Record(record.into_fast(checkpoint)?);
             Some(StoredItem { assurance, body })
         };
-        self.into_records().into_iter().filter_map(item).collect()
+        hole.into_iter().chain(self.into_records().into_iter().filter_map(item)).collect()
     }
 }
 
@@ -117,12 +130,28 @@ impl Evidence for AdoptedTransition {
         Ok(end.leads_on(boundary)?.then_some(place))
     }
 
-    fn into_items(self) -> Vec<StoredItem> {
+    fn into_items(self, _: &Boundary) -> Vec<StoredItem> {
         let digest = self.transition().digest();
         let transition = self.transition().clone().into_inner();
         let body = StoredItemBody::Transition(StoredTransition { digest, transition });
         alloc::vec![StoredItem { assurance: ItemAssurance::Transition, body }]
     }
+}
+
+/// The place after the record of `last_sequence`, where the chains stand as in `state`.
+pub(crate) fn receipt_chain_place(
+    state: &StandardState,
+    last_sequence: u64,
+    from_genesis: bool,
+) -> Result<Place, Refusal> {
+    let tail = |(lane_id, receipt): (&Bytes32, &Bytes32)| LaneTail { lane_id: *lane_id, receipt: *receipt };
+    let lane_tails = state.lane_tails.iter().map(tail).collect();
+    Ok(Place::Standard(ReceiptChainEnd {
+        last_sequence,
+        global_tail: state.global_tail,
+        lane_tails: List::new(lane_tails).map_err(|_| AdmissionRefused::BatchTooLarge)?,
+        from_genesis,
+    }))
 }
 
 impl Evidence for ReceiptChainSegment<DeliveredRecord> {
@@ -136,21 +165,17 @@ impl Evidence for ReceiptChainSegment<DeliveredRecord> {
                 return Err(VerifyError::GlobalChain.into());
             }
         }
-        let tail = |(lane_id, receipt): (&Bytes32, &Bytes32)| LaneTail { lane_id: *lane_id, receipt: *receipt };
-        let lane_tails = self.end().lane_tails.iter().map(tail).collect();
         let from_genesis = match boundary.receipt_chain_end() {
             Some(end) => end.from_genesis,
-            None => self.anchor() == Anchor::Genesis,
+            None => self.anchor(boundary) == Anchor::Genesis,
         };
-        Ok(Some(Place::Standard(ReceiptChainEnd {
-            last_sequence,
-            global_tail: self.end().global_tail,
-            lane_tails: List::new(lane_tails).map_err(|_| AdmissionRefused::BatchTooLarge)?,
-            from_genesis,
-        })))
+        receipt_chain_place(self.end(), last_sequence, from_genesis).map(Some)
     }
 
-    fn anchor(&self) -> Anchor {
+    fn anchor(&self, boundary: &Boundary) -> Anchor {
+        if let Some(anchor) = boundary.anchor() {
+            return anchor;
+        }
         let first = self.records().first().and_then(|(_, record)| record.standard_id());
         let knows_all = self.start().new_lanes == NewLanes::Genesis || first.is_some_and(|id| id.sequence == 0);
         if knows_all {
@@ -160,7 +185,7 @@ impl Evidence for ReceiptChainSegment<DeliveredRecord> {
         }
     }
 
-    fn into_items(self) -> Vec<StoredItem> {
+    fn into_items(self, _: &Boundary) -> Vec<StoredItem> {
         let item = |(receipt, record): (Bytes32, DeliveredRecord)| {
             let body = StoredItemBody::StandardRecord(record.into_standard(receipt)?);
             Some(StoredItem { assurance: ItemAssurance::Receipt, body })

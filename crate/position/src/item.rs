@@ -6,8 +6,10 @@
 use alloc::vec::Vec;
 
 use remuda_verify::fast::Assurance;
+use remuda_wire::audit::HeldObject;
 use remuda_wire::codec::{Canonical, List, VersionOne};
-use remuda_wire::record::{FastRecordId, RecordHeader, StandardRecordId};
+use remuda_wire::record::{FastRecordId, RecordHeader, RecordId, StandardRecordId};
+use remuda_wire::snapshot::SnapshotManifest;
 use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::{bound, object, tags, union, Bytes, Bytes32};
 
@@ -25,6 +27,12 @@ tags! {
         Transition = 3,
         /// A signed receipt, linked in its chains: its own lane's, and the stream's where every lane is followed.
         Receipt = 4,
+        /// A signed floor: what lay behind it is gone, and was not seen.
+        RetentionAnchor = 5,
+        /// An authorized application key signed it, bound to an authentic receipt: what it holds is that signer's word.
+        Snapshot = 6,
+        /// Nothing but where the provider chose to go on.
+        None = 7,
     }
 }
 
@@ -65,12 +73,36 @@ object! {
     }
 }
 
+object! {
+    /// A hole: records that were not seen, and that a snapshot does not stand for either.
+    pub struct StoredGap {
+        /// The last record before it; `None` where there was none.
+        after: Option<RecordId>,
+        /// The first record that may come behind it.
+        before: RecordId,
+        /// The signed floor that gives the reason, where there is one.
+        anchor: Option<HeldObject>,
+    }
+}
+
+object! {
+    /// Snapshots that stand for everything up to their receipt: what came before is superseded by what they hold.
+    pub struct StoredSnapshot {
+        /// Their bundled receipt.
+        receipt: HeldObject,
+        /// One of the stream, or one for each lane of the scope.
+        manifests: List<SnapshotManifest, { bound::MAX_PROOF_LANES_PER_SUBSCRIPTION }>,
+    }
+}
+
 union! {
     /// The body of an item.
     pub enum StoredItemBody: u8 {
         Record(record: StoredRecord) = 1,
         Transition(transition: StoredTransition) = 2,
         StandardRecord(record: StoredStandardRecord) = 3,
+        Gap(gap: StoredGap) = 4,
+        Snapshot(snapshot: StoredSnapshot) = 5,
     }
 }
 
@@ -88,6 +120,14 @@ object! {
         version: VersionOne,
         first_item: u64,
         items: List<StoredItem, 65_536>,
+    }
+}
+
+impl StoredItem {
+    /// A hole, with what gives its reason.
+    pub(crate) const fn gap(gap: StoredGap) -> Self {
+        let assurance = if gap.anchor.is_some() { ItemAssurance::RetentionAnchor } else { ItemAssurance::None };
+        Self { assurance, body: StoredItemBody::Gap(gap) }
     }
 }
 

@@ -18,6 +18,7 @@
 extern crate alloc;
 
 mod admission;
+mod beginning;
 mod boundary;
 mod delivered;
 mod evidence;
@@ -31,6 +32,7 @@ pub mod suite;
 pub mod topic;
 
 pub use admission::{Admission, AdmissionBudget};
+pub use beginning::AcceptedGap;
 pub use boundary::{
     AdoptedLineage, Anchor, Boundary, CheckpointEnd, FastPosition, LaneTail, Place, PositionKey, ReceiptChainEnd,
     StandardPosition, StoredPosition, StreamPoint,
@@ -38,7 +40,7 @@ pub use boundary::{
 pub use delivered::DeliveredRecord;
 pub use evidence::Evidence;
 pub use item::{
-    ItemAssurance, RowBytes, StoredItem, StoredItemBody, StoredRecord, StoredRow, StoredStandardRecord,
-    StoredTransition,
+    ItemAssurance, RowBytes, StoredGap, StoredItem, StoredItemBody, StoredRecord, StoredRow, StoredSnapshot,
+    StoredStandardRecord, StoredTransition,
 };
 pub use store::{commit, Committed, Fence, Store, StoreError, WriteSet};

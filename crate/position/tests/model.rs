@@ -188,6 +188,8 @@ fn item_name(item: &StoredItem) -> Bytes32 {
         StoredItemBody::Record(record) => keccak256(&record.record_id.to_bytes()),
         StoredItemBody::Transition(transition) => transition.digest,
         StoredItemBody::StandardRecord(record) => record.receipt,
+        StoredItemBody::Gap(gap) => keccak256(&gap.to_bytes()),
+        StoredItemBody::Snapshot(snapshot) => keccak256(&snapshot.to_bytes()),
     }
 }
 

@@ -54,6 +54,7 @@ pub mod retention;
 pub mod secret;
 pub mod signature;
 pub mod snapshot;
+pub mod snapshot_generation;
 pub mod sorted;
 pub mod sparse;
 pub mod standard;

@@ -12,12 +12,24 @@ use crate::authentic::{Authority, KeySource};
 use crate::evidence::AuthenticatedObject;
 
 /// A refusal that its anchor justifies: what was asked for lies behind a signed floor.
+///
+/// Made only by [`judge_cursor_too_old`].
 #[derive(Clone, Debug)]
 pub struct JustifiedRefusal {
+    anchor: AuthenticatedObject,
+    floor: u64,
+}
+
+impl JustifiedRefusal {
     /// The governing anchor.
-    pub anchor: AuthenticatedObject,
+    pub const fn anchor(&self) -> &AuthenticatedObject {
+        &self.anchor
+    }
+
     /// Its first retained sequence, or the queue position of its latest retained group receipt.
-    pub floor: u64,
+    pub const fn floor(&self) -> u64 {
+        self.floor
+    }
 }
 
 /// Judges the details of a `CursorTooOld` (3917) that answered this subscription.
@@ -40,7 +52,7 @@ pub fn judge_cursor_too_old(
 ///
 /// # Errors
 /// [`ProtocolViolation::AnchorMissing`].
-pub(crate) fn decode_anchor(source: &SubscriptionSource, details: &[u8]) -> Result<HeldObject, ProtocolViolation> {
+pub fn decode_anchor(source: &SubscriptionSource, details: &[u8]) -> Result<HeldObject, ProtocolViolation> {
     let mut reader = Reader::new(details);
     let anchor = match source {
         SubscriptionSource::StandardReplay(_) => HeldObject::StandardRetentionAnchor(Canonical::read(&mut reader)),

@@ -178,6 +178,16 @@ impl SnapshotExpectation<'_> {
     /// bundled object that is neither a checkpoint nor an append receipt, [`VerifyError::SnapshotReceiptBinding`],
     /// [`Authority::authenticate`], [`VerifyError::SnapshotAnchor`], [`VerifyError::SnapshotCoverage`].
     pub fn verify(&self, bundle: &SnapshotBundle<'_>, keys: &dyn KeySource) -> Result<VerifiedSnapshot, Refusal> {
+        self.verify_beside(bundle, keys, None)
+    }
+
+    /// The same of one that shares its bundled receipt with `sibling`: the receipt is not authenticated twice.
+    pub(crate) fn verify_beside(
+        &self,
+        bundle: &SnapshotBundle<'_>,
+        keys: &dyn KeySource,
+        sibling: Option<&AuthenticatedObject>,
+    ) -> Result<VerifiedSnapshot, Refusal> {
         let manifest = bundle.manifest;
         let mut checks = Checks(Vec::new());
         self.check_manifest(bundle, &mut checks)?;
@@ -186,7 +196,7 @@ impl SnapshotExpectation<'_> {
         if !matches!(bundle.receipt, HeldObject::CheckpointReceipt(_) | HeldObject::AppendReceipt(_)) {
             return Err(VerifyError::SnapshotCoverage.into());
         }
-        let anchor = authenticate_bound(manifest, bundle.receipt, keys, &mut checks)?;
+        let anchor = authenticate_bound(manifest, bundle.receipt, keys, sibling, &mut checks)?;
         let digest = anchor.digest();
         let resume = match &*anchor {
             HeldObject::CheckpointReceipt(receipt) => {
@@ -235,6 +245,7 @@ fn authenticate_bound(
     manifest: &SnapshotManifest,
     receipt: &HeldObject,
     keys: &dyn KeySource,
+    sibling: Option<&AuthenticatedObject>,
     checks: &mut Checks,
 ) -> Result<AuthenticatedObject, VerifyError> {
     // Not a corollary of the digest: a genuine receipt of another stream has a digest too.
@@ -242,7 +253,10 @@ fn authenticate_bound(
     checks.require(SnapshotCheck::ReceiptContext, *receipt.signed().context() == manifest.context, binding)?;
     checks.require(SnapshotCheck::ReceiptStream, *receipt.signed().stream_id() == manifest.stream_id, binding)?;
     let authority = Authority { context: &manifest.context, stream_id: &manifest.stream_id, keys };
-    let receipt = authority.authenticate_held(receipt.clone())?;
+    let receipt = match sibling.filter(|sibling| ***sibling == *receipt) {
+        Some(sibling) => sibling.clone(),
+        None => authority.authenticate_held(receipt.clone())?,
+    };
     checks.require(SnapshotCheck::ProviderSignature, true, VerifyError::Signature)?;
     let named = receipt.digest() == manifest.provider_anchor;
     checks.require(SnapshotCheck::ProviderAnchor, named, VerifyError::SnapshotAnchor)?;

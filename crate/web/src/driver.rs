@@ -9,7 +9,10 @@ use std::rc::Rc;
 use futures_channel::mpsc::{unbounded, UnboundedReceiver, UnboundedSender};
 use futures_util::future::{select, AbortHandle, Abortable, Either};
 use futures_util::StreamExt;
-use remuda_client::{ChainAnswer, CommandId, Engine, EngineConfig, Event, Failure, Output, SubscriptionSpec, TailKey};
+use remuda_client::{
+    ChainAnswer, CommandId, Engine, EngineConfig, Event, Failure, Output, SnapshotGeneration, SnapshotPart,
+    SubscriptionSpec, TailKey,
+};
 use remuda_position::outbox::OutboxEntry;
 use remuda_position::{commit, Committed, Fence, PositionKey, Store, StoreError, StoredPosition};
 use remuda_session::{ApiMisuse, PostId, Slot, SocketId, Transport, TransportError, Transports};
@@ -18,7 +21,7 @@ use remuda_wire::context::FinalizedView;
 use remuda_wire::grant::StreamGrant;
 use remuda_wire::request::RequestBody;
 use remuda_wire::scope::LaneScope;
-use remuda_wire::{Bytes32, Remedy, Signature};
+use remuda_wire::{bound, Bytes, Bytes32, Remedy, Signature};
 use wasm_bindgen_futures::spawn_local;
 
 use crate::chain_nodes::ChainNodes;
@@ -72,6 +75,30 @@ pub trait Holder {
     async fn renew_grant(&self) -> Option<StreamGrant>;
 }
 
+/// A snapshot that is stored already, and is to be named by a manifest.
+#[derive(Debug)]
+pub struct StoredSnapshotPart {
+    /// Of one lane; `None` of the whole stream.
+    pub lane_id: Option<Bytes32>,
+    /// The stored bytes, exactly.
+    pub bytes: Vec<u8>,
+    /// Where they are stored.
+    pub cbfs_reference: Bytes<{ bound::MAX_CBFS_REFERENCE_BYTES }>,
+    /// The data-key generation that they are encrypted under; 0 in the clear.
+    pub encryption_generation: u64,
+}
+
+impl StoredSnapshotPart {
+    fn as_part(&self) -> SnapshotPart<'_> {
+        SnapshotPart {
+            lane_id: self.lane_id,
+            bytes: &self.bytes,
+            cbfs_reference: self.cbfs_reference.clone(),
+            encryption_generation: self.encryption_generation,
+        }
+    }
+}
+
 /// What an application asks a running driver for.
 #[derive(Debug)]
 pub enum Command {
@@ -83,6 +110,12 @@ pub enum Command {
     Tail(LaneScope),
     /// End a tail.
     EndTail(TailKey),
+    /// Have a position begin anew behind snapshots.
+    Hydrate(CommandId, PositionKey, Box<SnapshotGeneration>),
+    /// Compose manifests of a replica at this item of a position.
+    DraftSnapshots(CommandId, PositionKey, u64, Vec<StoredSnapshotPart>),
+    /// Go on from the signed floor of a subscription.
+    AcceptGap(PositionKey),
     /// Begin a recording of a subscription, of at most so many bytes.
     StartRecording(PositionKey, usize),
     /// End the recording.
@@ -256,6 +289,14 @@ impl<S: Store + 'static, H: Holder + 'static> Driver<S, H> {
                 engine.tail(scope, now);
             }
             Input::Command(Command::EndTail(key)) => engine.end_tail(key, now),
+            Input::Command(Command::Hydrate(id, key, generation)) => engine.hydrate(id, key, *generation, now),
+            Input::Command(Command::DraftSnapshots(id, key, last_item, parts)) => {
+                let parts: Vec<_> = parts.iter().map(StoredSnapshotPart::as_part).collect();
+                engine.draft(id, key, last_item, &parts);
+            }
+            Input::Command(Command::AcceptGap(key)) => {
+                engine.accept_gap(key, now);
+            }
             Input::Command(Command::StartRecording(key, max_bytes)) => engine.start_recording(key, max_bytes, now),
             Input::Command(Command::StopRecording) => engine.stop_recording(),
             Input::Command(Command::Request(id, request)) => engine.command(id, *request, now),

@@ -1,5 +1,6 @@
 //! Frames become evidence, evidence becomes durable. Nothing is half applied: a refusal drops what waits and leaves F.
 
+use alloc::boxed::Box;
 use alloc::rc::Rc;
 
 use remuda_position::{Committed, Evidence, PositionKey, StoreError};
@@ -7,6 +8,7 @@ use remuda_session::ErrorKind;
 use remuda_verify::authentic::KeySource;
 use remuda_verify::response::ResponseVerifier;
 use remuda_verify::signature::PublicKey;
+use remuda_wire::audit::HeldObject;
 use remuda_wire::response::ResponseBody;
 use remuda_wire::verdict::Refusal;
 use remuda_wire::{Bytes32, Remedy};
@@ -14,12 +16,12 @@ use remuda_wire::{Bytes32, Remedy};
 use super::{Engine, Output};
 use crate::answer_check::check_answer;
 use crate::command::{Asker, CommandOutcome, PendingRequest};
-use crate::event::{BatchSummary, Connection, Event, SegmentSummary, TransitionSummary};
+use crate::event::{BatchSummary, Connection, Event, Hydrated, SegmentSummary, TransitionSummary};
 use crate::failure::Failure;
 use crate::outbox::Writer;
 use crate::subscription::{Load, Place, SubscriptionState};
 use crate::verifier::Verifier;
-use crate::work::{Told, Waiting, Work};
+use crate::work::{Begun, Told, Waiting, Work};
 
 /// Records of a standard stream in one commit.
 const MAX_SEGMENT_RECORDS: usize = 1_024;
@@ -59,6 +61,7 @@ impl Engine {
             }
             match (self.work.pop_front(), route) {
                 (Some(Work::Answer(request, result)), _) => self.judge_answer(request, result, now_ms),
+                (Some(Work::Begin(key, beginning)), _) => self.begin(key, *beginning, now_ms),
                 (Some(work), Some((_, key))) => {
                     self.record_work(&key, &work);
                     if let Err(failure) = self.apply(key, work, now_ms) {
@@ -102,8 +105,9 @@ impl Engine {
                     committed_at_ms: receipt.committed_at_ms,
                     assurance: batch.assurance(),
                 };
+                let receipt = Box::new((**receipt).clone());
                 self.recognise_appends(key, &batch, now_ms);
-                self.admit(key, batch, Told::Batch(summary))?;
+                self.admit(key, batch, Told::Batch(summary, receipt))?;
                 self.adopt_reached(key);
                 Ok(())
             }
@@ -116,11 +120,9 @@ impl Engine {
                 Ok(())
             }
             (Work::Ended(_, failure), _) => Err(failure),
-            // Of no subscription.
-            (Work::Answer(request, result), _) => {
-                self.judge_answer(request, result, now_ms);
-                Ok(())
-            }
+            (Work::TooOld(subscription_id, too_old), _) => Err(self.judge_floor(key, subscription_id, too_old)),
+            // Of no subscription: taken before this.
+            (Work::Answer(..) | Work::Begin(..), _) => Ok(()),
             (Work::Adopt(_, transition), Verifier::Fast(verifier)) => {
                 let adopted = verifier.handle_transition(Rc::unwrap_or_clone(transition), &self.keys)?;
                 let transition = adopted.transition();
@@ -182,20 +184,23 @@ impl Engine {
             receipt: segment.records().last().map_or(Bytes32::ZERO, |(receipt, _)| *receipt),
             records: segment.records().len(),
         };
-        self.admit(key, segment, Told::Segment(summary))
+        let last = segment.records().last().and_then(|(_, record)| record.delivery().append_receipt.clone());
+        self.admit(key, segment, Told::Segment(summary, last.map(Box::new))).map(|_| ())
     }
 
-    fn admit(&mut self, key: PositionKey, evidence: impl Evidence, told: Told) -> Result<(), Refusal> {
-        let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
-        if let Some(admission) = subscription.boundary.plan(evidence, self.config.fence, &self.config.budget)? {
-            let admission = match self.outbox.take_changes(Writer::Commit) {
-                Some(changes) => admission.with_outbox(changes),
-                None => admission,
-            };
-            self.outputs.push_back(Output::Commit(admission));
-            self.waiting = Waiting::Commit { key, told };
-        }
-        Ok(())
+    /// Asks for the commit of what `evidence` allows; false when it leads nowhere from what is durable.
+    pub(super) fn admit(&mut self, key: PositionKey, evidence: impl Evidence, told: Told) -> Result<bool, Refusal> {
+        let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(false) };
+        let Some(admission) = subscription.boundary.plan(evidence, self.config.fence, &self.config.budget)? else {
+            return Ok(false);
+        };
+        let admission = match self.outbox.take_changes(Writer::Commit) {
+            Some(changes) => admission.with_outbox(changes),
+            None => admission,
+        };
+        self.outputs.push_back(Output::Commit(admission));
+        self.waiting = Waiting::Commit { key, told };
+        Ok(true)
     }
 
     /// The commit that was asked for is durable: the position has moved, with its rows.
@@ -208,14 +213,17 @@ impl Engine {
             subscription.attempts = 0;
             let last_item = subscription.boundary.last_item();
             let event = match told {
-                Told::Batch(batch) => {
+                Told::Batch(batch, receipt) => {
+                    subscription.receipts.push(last_item, HeldObject::CheckpointReceipt(*receipt));
                     subscription.verified_records += u64::try_from(batch.records).unwrap_or(u64::MAX);
                     subscription.verified_batches += 1;
                     // What waited when a session ended has come again: nothing of it was withdrawn.
                     subscription.discarded = 0;
                     Event::Batch { key, batch, last_item }
                 }
-                Told::Segment(segment) => {
+                Told::Segment(segment, receipt) => {
+                    let receipt = receipt.map(|receipt| HeldObject::AppendReceipt(*receipt));
+                    receipt.into_iter().for_each(|receipt| subscription.receipts.push(last_item, receipt));
                     subscription.verified_records += u64::try_from(segment.records).unwrap_or(u64::MAX);
                     subscription.verified_batches += 1;
                     Event::Segment { key, segment, last_item }
@@ -223,6 +231,15 @@ impl Engine {
                 Told::Transition(transition) => {
                     let discarded = core::mem::take(&mut subscription.discarded);
                     Event::Transition { key, transition, discarded, last_item }
+                }
+                Told::Begun(begun) => {
+                    self.begun(key, now_ms);
+                    match begun {
+                        Begun::Gap => Event::Gap { key, last_item },
+                        Begun::Snapshots { id, contents, checks } => {
+                            Event::Hydrated { id, outcome: Ok(Hydrated { key, contents, checks, last_item }) }
+                        }
+                    }
                 }
             };
             self.tell(event);
@@ -234,8 +251,11 @@ impl Engine {
 
     /// The commit that was asked for failed: nothing of it was kept, so its subscription starts again at what is durable.
     pub fn handle_store_error(&mut self, error: &StoreError, now_ms: u64) {
-        let Waiting::Commit { key, .. } = core::mem::replace(&mut self.waiting, Waiting::Nothing) else { return };
+        let Waiting::Commit { key, told } = core::mem::replace(&mut self.waiting, Waiting::Nothing) else { return };
         self.outbox.not_written(Writer::Commit, |_| 0, now_ms);
+        if let Told::Begun(Begun::Snapshots { id, .. }) = told {
+            self.hydration_failed(id, Failure::from(error));
+        }
         match error {
             StoreError::Conflict => self.reload(key, now_ms),
             StoreError::Fenced => self.fence_off(Some(key), now_ms),
@@ -269,6 +289,7 @@ impl Engine {
     pub(super) fn halt(&mut self, now_ms: u64) {
         self.chain_retry_at_ms = None;
         self.abandon_renewal(now_ms);
+        self.abandon_hydrations();
         self.channel.close(now_ms);
         self.handle_channel(now_ms);
         self.set_connection(Connection::Closed);

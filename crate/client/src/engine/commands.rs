@@ -28,7 +28,7 @@ impl Engine {
     }
 
     /// Reads a position; only after the commit that moves it, when one is under way.
-    fn ask_load(&mut self, key: PositionKey) {
+    pub(super) fn ask_load(&mut self, key: PositionKey) {
         let committing = self.is_committing(&key);
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
         if committing {
@@ -49,6 +49,7 @@ impl Engine {
         subscription.boundary = stored.map_or_else(|| Boundary::empty(key), |stored| Boundary::stored(key, stored));
         subscription.state = SubscriptionState::Due { attempt: subscription.attempts, at_ms: now_ms };
         self.tell(Event::StatusChanged);
+        self.advance_hydrations(now_ms);
         self.open_due(now_ms);
     }
 
@@ -56,6 +57,7 @@ impl Engine {
     pub fn handle_load_failed(&mut self, key: PositionKey, error: &StoreError, now_ms: u64) {
         if let Some(subscription) = self.subscriptions.get_mut(&key).filter(|it| it.load == Load::Asked) {
             subscription.load = Load::Needed;
+            self.abandon_hydration(&key, &Failure::from(error));
             self.subscription_failed(key, Failure::from(error), now_ms);
         }
     }
@@ -76,6 +78,7 @@ impl Engine {
     /// Ends a subscription. What is durable stays.
     pub fn unsubscribe(&mut self, key: PositionKey, now_ms: u64) {
         self.leave(key, now_ms);
+        self.abandon_hydration(&key, &Failure::not_subscribed());
         self.subscriptions.remove(&key);
         self.tell(Event::StatusChanged);
     }

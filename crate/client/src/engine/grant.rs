@@ -151,6 +151,10 @@ impl Engine {
                 self.fail(None, misuse.into());
                 self.not_renewed(now_ms);
             }
+            Ok(_) if !self.is_for_holder(&grant) => {
+                self.fail(None, Failure::holder_mismatch());
+                self.not_renewed(now_ms);
+            }
             Ok(handshake) => {
                 self.channel.set_handshake(handshake);
                 self.config.grant = grant;

@@ -61,14 +61,18 @@ impl Engine {
 
     /// The holder signed.
     pub fn handle_signature(&mut self, slot: Slot, digest: &Bytes32, signature: Signature, now_ms: u64) {
-        self.channel.handle_signature(slot, digest, signature, now_ms);
-        self.handle_channel(now_ms);
+        if !self.judge_holder(digest, Some(&signature), now_ms) {
+            self.channel.handle_signature(slot, digest, signature, now_ms);
+            self.handle_channel(now_ms);
+        }
     }
 
     /// The holder did not sign.
     pub fn handle_signing_failed(&mut self, slot: Slot, digest: &Bytes32, now_ms: u64) {
-        self.channel.handle_signing_failed(slot, digest, now_ms);
-        self.handle_channel(now_ms);
+        if !self.judge_holder(digest, None, now_ms) {
+            self.channel.handle_signing_failed(slot, digest, now_ms);
+            self.handle_channel(now_ms);
+        }
     }
 
     /// The answer of a chain read, of the latest view or of the one named.
@@ -86,7 +90,11 @@ impl Engine {
                     }
                     self.chain_read(view, now_ms);
                 }
-                Err(refusal) => self.chain_failed(view, refusal.into(), None, now_ms),
+                Err(refusal) => {
+                    let failure = Failure::from(refusal);
+                    view.into_iter().for_each(|view| self.hydrations_unread(view, &failure, now_ms));
+                    self.chain_failed(view, failure, None, now_ms);
+                }
             },
             Err(error) => {
                 if let (ChainReadError::Gone, Some(view)) = (error, view) {
@@ -102,6 +110,7 @@ impl Engine {
                     ChainReadError::Disagreement => Failure::chain_disagreement(),
                 };
                 let retry_at_ms = self.chain_retry(now_ms);
+                view.into_iter().for_each(|view| self.hydrations_unread(view, &failure, now_ms));
                 self.chain_failed(view, failure, retry_at_ms, now_ms);
             }
         }
@@ -131,8 +140,14 @@ impl Engine {
                 self.waiting = Waiting::Nothing;
                 self.handle_channel(now_ms);
             }
+            self.advance_hydrations(now_ms);
             return;
         }
+        self.start_channel(now_ms);
+    }
+
+    /// The first session is opened, once the stream is read and the signer holds the grant's key.
+    pub(super) fn start_channel(&mut self, now_ms: u64) {
         // Closed meanwhile: it stays closed.
         if !self.awaits_start() {
             return;
@@ -150,6 +165,9 @@ impl Engine {
             self.chain_failed(None, Failure::no_endpoint(), None, now_ms);
             return;
         };
+        if !self.is_holder_proven() {
+            return;
+        }
         let seed = self.fresh_id().0;
         if let Err(misuse) = self.channel.handle_start(now_ms, seed, transports) {
             self.fail(None, misuse.into());
@@ -256,6 +274,10 @@ impl Engine {
                 if self.tail_ended(&subscription_id, &error, now_ms) => {}
             SessionOutput::SubscriptionEnded { subscription_id, error } => {
                 // After what came before it: the last batches of a subscription are as good as any.
+                if let (ErrorKind::CursorTooOld, Some(key)) = (error.kind(), self.routes.get(&subscription_id)) {
+                    self.work.push_back(self.refused_cursor(*key, subscription_id, &error));
+                    return;
+                }
                 let mut failure = Failure::from(&error);
                 if error.kind().invalidates_session() {
                     // The session is gone, not the right to subscribe: the next one takes it.
@@ -316,6 +338,9 @@ impl Engine {
                     }
                 }
                 Err(error) if self.refused_grant(&error, now_ms) => {}
+                Err(error) if error.kind() == ErrorKind::CursorTooOld => {
+                    self.work.push_back(self.refused_cursor(key, subscription_id, &error));
+                }
                 Err(error) => self.subscription_failed(key, Failure::from(&error), now_ms),
             }
         }
@@ -352,8 +377,8 @@ impl Engine {
             return;
         }
         self.in_session = false;
-        // What was answered is answered, whatever became of the session.
-        self.work.retain(|work| matches!(work, Work::Answer(..)));
+        // What was answered is answered, and what begins anew does, whatever became of the session.
+        self.work.retain(|work| work.subscription_id().is_none());
         self.work_bytes = 0;
         // A commit that is under way goes on, and is told when it is done.
         if matches!(self.waiting, Waiting::Key { .. }) {

@@ -49,12 +49,15 @@ impl Engine {
     /// What is about to be judged.
     pub(super) fn record_work(&mut self, key: &PositionKey, work: &Work) {
         let Some(recorder) = self.recorder_of(key) else { return };
+        if let Work::TooOld(_, too_old) = work {
+            recorder.held(too_old.anchor);
+        }
         recorder.frame(match work {
             Work::Delivery(delivery) => ServerMessage::Delivery((**delivery).clone()),
             Work::Checkpoint(checkpoint) => ServerMessage::Checkpoint(checkpoint.clone()),
             Work::Adopt(_, transition) => ServerMessage::BrokerEpochTransition((**transition).clone()),
             // Not reached yet, or no frame.
-            Work::Transition(..) | Work::Ended(..) | Work::Answer(..) => return,
+            Work::Transition(..) | Work::Ended(..) | Work::TooOld(..) | Work::Begin(..) | Work::Answer(..) => return,
         });
     }
 

@@ -69,7 +69,9 @@ impl World {
                     );
                     records.push((id, record.header.clone(), record.payload.clone()));
                 }
-                StoredItemBody::StandardRecord(_) => panic!("a record of another class"),
+                other @ (StoredItemBody::StandardRecord(_) | StoredItemBody::Gap(_) | StoredItemBody::Snapshot(_)) => {
+                    panic!("{other:?} in a whole history of a fast stream")
+                }
                 StoredItemBody::Transition(stored) => {
                     let transition = &stored.transition;
                     let previous = transition.previous_lineage.map(|lineage| lineage.broker_epoch);

@@ -116,3 +116,42 @@ fn without_a_source_of_grants_the_refusal_is_told_and_nothing_is_retried() {
         assert!(failures.iter().all(|code| code == "provider/authorization-generation-stale"), "{failures:?}");
     });
 }
+
+#[test]
+fn a_grant_is_presented_by_nobody_but_the_holder_of_its_key() {
+    simulate(settings(), 90, async |world| {
+        world.another_signer = true;
+        let spec = three_lanes(world);
+        let client = world.open_client(vec![spec]);
+        world.run_for(60_000).await;
+        assert_eq!(world.failures(client), ["client/holder-mismatch"]);
+        assert_eq!(*world.clients[client].engine.connection(), Connection::Closed);
+        assert_eq!(world.clients[client].posts, 0, "the provider never saw the grant");
+        // With its key it starts again.
+        world.another_signer = false;
+        world.with_engine(client, |engine, _| engine.handle_start([1; 32]));
+        assert!(world.run_until(30_000, |world| world.clients[client].posts > 0).await);
+    });
+}
+
+#[test]
+fn a_renewed_grant_for_another_key_is_not_taken() {
+    simulate(settings(), 91, async |world| {
+        (world.renews_grant, world.grant_ttl_ms) = (true, 5 * MINUTE_MS);
+        let spec = three_lanes(world);
+        let client = world.open_client(vec![spec]);
+        world.run_for(500).await;
+        world.another_holder = true;
+        assert!(world.run_until(5 * MINUTE_MS, |world| world.renewals > 0).await);
+        world.run_for(1_000).await;
+        assert_eq!(world.failures(client), ["client/holder-mismatch"]);
+        assert!(
+            matches!(world.clients[client].engine.connection(), Connection::Open { .. }),
+            "the old one is still good"
+        );
+        world.another_holder = false;
+        world.run_for(60_000).await;
+        assert!(catches_up(world, client).await);
+        assert_eq!(world.failures(client), ["client/holder-mismatch"], "the next one was for its key");
+    });
+}

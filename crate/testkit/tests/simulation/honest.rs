@@ -71,6 +71,7 @@ fn every_durable_record_arrives(offered: Transports, used: Transport) {
 fn a_subscription_does_not_wait_for_a_poll_that_is_held() {
     simulate(settings(), 2, async |world| {
         let client = world.open_client(vec![three_lanes(world)]);
+        world.run_for(500).await;
         world.write_some(5).await;
         assert!(world.run_until(5_000, |world| world.caught_up(client)).await);
         world.run_for(1_000).await;

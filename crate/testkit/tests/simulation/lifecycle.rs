@@ -16,7 +16,7 @@ fn transitions(world: &World, spec: &SubscriptionSpec) -> Vec<StoredTransition> 
     let key = spec.key(&world.provider.context(), &world.provider.stream_id());
     let transition = |body| match body {
         StoredItemBody::Transition(transition) => Some(transition),
-        StoredItemBody::Record(_) | StoredItemBody::StandardRecord(_) => None,
+        _ => None,
     };
     world.items(key).into_iter().filter_map(|item| transition(item.body)).collect()
 }

@@ -13,6 +13,7 @@ mod random;
 mod recordings;
 mod resume;
 mod schedules;
+mod snapshots;
 mod sockets;
 mod standard;
 mod tails;

@@ -12,7 +12,7 @@ use remuda_dev_provider::exchange::Connection;
 use remuda_dev_provider::http::Site;
 use remuda_dev_provider::refusal::Code;
 use remuda_dev_provider::server::site;
-use remuda_dev_provider::settings::Settings;
+use remuda_dev_provider::settings::{Class, Settings};
 use remuda_dev_provider::store::{Store, StoredRecord};
 use remuda_dev_provider::time::Clock;
 use remuda_position::StreamPoint;
@@ -266,6 +266,15 @@ impl Provider {
         let standard = standard.map(|logged| logged.header.client_message_id);
         let fast = self.durable(&LaneScope::Any).into_iter().map(|(_, record)| record.header.client_message_id);
         fast.chain(standard).collect()
+    }
+
+    /// Prunes what is older than the retention of the stream. Whether anything was.
+    pub fn collect(&self) -> bool {
+        self.site().exchange.collect().expect("a store")
+    }
+
+    pub const fn is_fast(&self) -> bool {
+        matches!(self.settings.class, Class::Fast)
     }
 
     /// The next requests are refused with this code.

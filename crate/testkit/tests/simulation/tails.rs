@@ -73,6 +73,7 @@ fn a_tail_goes_on_over_cuts_and_restarts_in_order() {
             let client = world.open_client(vec![three_lanes(world)]);
             world.run_for(500).await;
             let tail = world.with_engine(client, |engine, now_ms| engine.tail(LaneScope::Any, now_ms));
+            world.run_for(500).await;
             world.weather = Weather::FOUL;
             for round in 0..40 {
                 world.write_some(5).await;

@@ -134,6 +134,10 @@ pub struct World {
     /// How often a tab asked for a new grant, and how often it is to get none.
     pub renewals: u32,
     pub fail_renewals: u32,
+    /// Has the signer hold another key than the one that grants are for.
+    pub another_signer: bool,
+    /// Has new grants be for another key than the one that signs.
+    pub another_holder: bool,
     /// Changes the body of an answer.
     pub bend: Option<fn(&mut Vec<u8>)>,
     began: Instant,
@@ -142,6 +146,11 @@ pub struct World {
     key: SigningKey,
     sender: UnboundedSender<Arrived>,
     arrived: UnboundedReceiver<Arrived>,
+}
+
+/// A key that no grant was made for.
+fn another_key() -> SigningKey {
+    SigningKey::from_bytes(&[99; 32])
 }
 
 /// Runs a simulation.
@@ -180,6 +189,8 @@ impl World {
             renews_grant: false,
             renewals: 0,
             fail_renewals: 0,
+            another_signer: false,
+            another_holder: false,
             bend: None,
             began,
             seed,
@@ -421,7 +432,8 @@ impl World {
                 }
             },
             Input::Signed { slot, digest } => {
-                let signature = Signature(self.key.sign(&digest.0).to_bytes());
+                let signer = if self.another_signer { &another_key() } else { &self.key };
+                let signature = Signature(signer.sign(&digest.0).to_bytes());
                 engine.handle_signature(slot, &digest, signature, now_ms);
             }
             Input::Chain { view, answer } => {
@@ -519,7 +531,8 @@ impl World {
                     self.renewals += 1;
                     let fails = core::mem::take(&mut self.fail_renewals);
                     self.fail_renewals = fails.saturating_sub(1);
-                    let holder = Bytes32(self.key.verifying_key().to_bytes());
+                    let signer = if self.another_holder { &another_key() } else { &self.key };
+                    let holder = Bytes32(signer.verifying_key().to_bytes());
                     let grant = (fails == 0).then(|| self.provider.grant(&holder, self.grant_ttl_ms).into());
                     self.later(client, Input::Grant(grant));
                 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use js_sys::{Array, Function};
-use remuda_client::{Append, CommandId, EngineConfig, Event, Failure, Keyring, TailKey};
+use remuda_client::{Append, CommandId, EngineConfig, Event, Failure, Keyring, SubscriptionSpec, TailKey};
 use remuda_position::memory::MemoryStore;
 use remuda_position::outbox::OutboxKey;
 use remuda_position::{AdmissionBudget, Boundary, PositionKey, Store, StoredRow};
@@ -31,7 +31,7 @@ use crate::options::{
     optional_text, text, texts, AskedFor,
 };
 use crate::thrown::{bad_argument, store_error, thrown};
-use crate::to_js;
+use crate::{snapshots, to_js};
 
 /// How far a subscription may be sent ahead: some batches of the default size.
 const CREDIT: CreditTarget = CreditTarget { records: 4_096, bytes: 8 * 1024 * 1024 };
@@ -328,6 +328,21 @@ impl Client {
     }
 }
 
+impl Client {
+    pub(crate) fn key_of(&self, spec: &SubscriptionSpec) -> PositionKey {
+        spec.key(&self.0.context, &self.0.stream_id)
+    }
+
+    pub(crate) fn send(&self, command: Command) {
+        self.0.commands.send(command);
+    }
+
+    /// Sends a command under an id of its own, and waits until that is settled.
+    pub(crate) async fn settled(&self, command: impl FnOnce(CommandId) -> Command) -> Result<JsValue, JsValue> {
+        self.0.settled(command).await
+    }
+}
+
 impl Inner {
     fn outbox_key(&self) -> OutboxKey {
         OutboxKey::derive(&self.context, &self.stream_id)
@@ -342,13 +357,27 @@ impl Inner {
 
     /// Asks the provider for one thing, and waits until that is settled.
     async fn ask(&self, request: RequestBody) -> Result<JsValue, JsValue> {
+        self.settled(|id| Command::Request(id, Box::new(request))).await
+    }
+
+    /// Sends a command under an id of its own, and waits until that is settled.
+    async fn settled(&self, command: impl FnOnce(CommandId) -> Command) -> Result<JsValue, JsValue> {
         let id = CommandId(self.next_command.get());
         self.next_command.set(id.0 + 1);
         let settled = js_sys::Promise::new(&mut |resolve, reject| {
             self.pending.borrow_mut().insert(id, (resolve, reject));
         });
-        self.commands.send(Command::Request(id, Box::new(request)));
+        self.commands.send(command(id));
         wasm_bindgen_futures::JsFuture::from(settled).await
+    }
+
+    fn settle(&self, id: CommandId, outcome: Result<JsValue, JsValue>) {
+        let Some((resolve, reject)) = self.pending.borrow_mut().remove(&id) else { return };
+        // The settling functions of a promise do not throw.
+        drop(match outcome {
+            Ok(result) => resolve.call1(&JsValue::UNDEFINED, &result),
+            Err(error) => reject.call1(&JsValue::UNDEFINED, &error),
+        });
     }
 
     fn observe(&self, engine: &remuda_client::Engine, event: &Event) {
@@ -357,22 +386,18 @@ impl Inner {
                 let status = to_js::status(engine, self.store.health());
                 self.tell(&Builder::new().with("type", "status").with_value("status", &status).build());
             }
-            Event::Settled { id, outcome } => {
-                if let Some((resolve, reject)) = self.pending.borrow_mut().remove(id) {
-                    let settled = match to_js::command_outcome(outcome) {
-                        Ok(result) => resolve.call1(&JsValue::UNDEFINED, &result),
-                        Err(error) => reject.call1(&JsValue::UNDEFINED, &error),
-                    };
-                    // The settling functions of a promise do not throw.
-                    drop(settled);
+            Event::Settled { id, outcome } => self.settle(*id, to_js::command_outcome(outcome)),
+            Event::Hydrated { id, outcome } => {
+                if let Ok(hydrated) = outcome {
+                    self.tell_committed(hydrated.key, hydrated.last_item);
                 }
+                self.settle(*id, snapshots::hydrated(outcome));
             }
+            Event::Drafted { id, outcome } => self.settle(*id, snapshots::drafted(outcome)),
             Event::Batch { key, last_item, .. }
             | Event::Segment { key, last_item, .. }
-            | Event::Transition { key, last_item, .. } => {
-                let wake = Builder::new().with("type", "committed").with("key", &key.0).with("lastItem", last_item);
-                self.tell(&wake.build());
-            }
+            | Event::Transition { key, last_item, .. }
+            | Event::Gap { key, last_item } => self.tell_committed(*key, *last_item),
             Event::Painted { key, record } => {
                 let keyring = self.keyring.as_ref().map(RefCell::borrow);
                 self.tell(&to_js::painted(*key, record, keyring.as_deref()));
@@ -389,6 +414,11 @@ impl Inner {
         if let Some(event) = to_js::event(event) {
             self.tell(&event);
         }
+    }
+
+    fn tell_committed(&self, key: PositionKey, last_item: u64) {
+        let wake = Builder::new().with("type", "committed").with("key", &key.0).with("lastItem", &last_item);
+        self.tell(&wake.build());
     }
 
     fn tell(&self, event: &JsValue) {

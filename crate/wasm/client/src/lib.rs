@@ -3,6 +3,7 @@
 mod client;
 mod holder;
 mod options;
+mod snapshots;
 mod to_js;
 
 pub use client::Client;

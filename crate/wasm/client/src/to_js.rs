@@ -7,14 +7,16 @@ use remuda_client::{
 };
 use remuda_position::outbox::{OutboxEntry, OutboxState};
 use remuda_position::{
-    Anchor, Boundary, ItemAssurance, PositionKey, StoredItem, StoredItemBody, StoredRecord, StoredStandardRecord,
-    StoredTransition,
+    Anchor, Boundary, ItemAssurance, PositionKey, StoredGap, StoredItem, StoredItemBody, StoredRecord, StoredSnapshot,
+    StoredStandardRecord, StoredTransition,
 };
 use remuda_session::Transport;
 use remuda_verify::response::AnsweredResult;
+use remuda_verify::retention::JustifiedRefusal;
 use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::lane::{LaneRecord, LaneStatus};
 use remuda_wire::record::{RecordHeader, RecordId, RecordKind};
+use remuda_wire::snapshot::{SnapshotManifest, SnapshotScope};
 use remuda_wire::transition::TransitionKind;
 use remuda_wire::{Bytes32, Remedy};
 use wasm_bindgen::JsValue;
@@ -28,6 +30,9 @@ const fn assurance_name(assurance: ItemAssurance) -> &'static str {
         ItemAssurance::FullBatch => "full-batch",
         ItemAssurance::Transition => "transition",
         ItemAssurance::Receipt => "receipt",
+        ItemAssurance::RetentionAnchor => "retention-anchor",
+        ItemAssurance::Snapshot => "snapshot",
+        ItemAssurance::None => "none",
     }
 }
 
@@ -45,6 +50,8 @@ pub fn item(number: u64, item: &StoredItem, keyring: Option<&Keyring>) -> JsValu
         StoredItemBody::Record(record) => record_members(object, record, keyring),
         StoredItemBody::Transition(transition) => transition_members(object, transition),
         StoredItemBody::StandardRecord(record) => standard_record_members(object, record, keyring),
+        StoredItemBody::Gap(gap) => gap_members(object, gap),
+        StoredItemBody::Snapshot(snapshot) => snapshot_members(object, snapshot),
     }
     .build()
 }
@@ -118,6 +125,36 @@ fn header_members(object: Builder, header: &RecordHeader) -> Builder {
         .with("encryptionGeneration", &header.encryption_generation)
 }
 
+fn gap_members(object: Builder, gap: &StoredGap) -> Builder {
+    let after = gap.after.as_ref().map_or(JsValue::NULL, place);
+    object.with("kind", "gap").with_value("after", &after).with_value("before", &place(&gap.before))
+}
+
+/// A place in a stream of either class.
+fn place(id: &RecordId) -> JsValue {
+    let epoch = match id {
+        RecordId::Fast(id) => Some(id.broker_epoch),
+        RecordId::Standard(_) => None,
+    };
+    Builder::new().with("brokerEpoch", &epoch).with("sequence", &id.sequence()).build()
+}
+
+fn snapshot_members(object: Builder, snapshot: &StoredSnapshot) -> Builder {
+    let manifest = |manifest: &SnapshotManifest| {
+        let lane = match manifest.scope {
+            SnapshotScope::Stream => None,
+            SnapshotScope::Lane(lane_id) => Some(lane_id),
+        };
+        Builder::new()
+            .with("lane", &lane)
+            .with("reference", &manifest.cbfs_reference[..])
+            .with("hash", &manifest.snapshot_hash)
+            .with("encryptionGeneration", &manifest.encryption_generation)
+            .build()
+    };
+    object.with("kind", "snapshot").with_value("snapshots", &snapshot.manifests.iter().map(manifest).collect::<Array>())
+}
+
 fn transition_members(object: Builder, stored: &StoredTransition) -> Builder {
     let transition = &stored.transition;
     object
@@ -137,6 +174,8 @@ pub fn boundary(boundary: &Boundary) -> JsValue {
     let anchor = match anchor {
         Anchor::Provider => "provider",
         Anchor::Genesis => "genesis",
+        Anchor::Retention => "retention",
+        Anchor::Snapshot => "snapshot",
     };
     let standard = boundary.receipt_chain_end().map(|end| end.last_sequence);
     Builder::new()
@@ -184,6 +223,7 @@ fn subscription(key: PositionKey, subscription: &Subscription) -> JsValue {
         .with("verifiedRecords", &records)
         .with("verifiedBatches", &batches)
         .with("durableWatermark", &subscription.watermark())
+        .with("floor", &subscription.floor().map(JustifiedRefusal::floor))
         .with_value(
             "failure",
             &subscription.failure().map_or(JsValue::NULL, |(failure, at_ms)| failure_object(failure, at_ms)),
@@ -224,7 +264,15 @@ pub fn status(engine: &Engine, storage: &str) -> JsValue {
 /// An engine's event as JavaScript gets it; `None` for those that are told another way.
 pub fn event(event: &Event) -> Option<JsValue> {
     let object = match event {
-        Event::StatusChanged | Event::Settled { .. } | Event::Painted { .. } | Event::Recorded(_) => return None,
+        Event::StatusChanged
+        | Event::Settled { .. }
+        | Event::Hydrated { .. }
+        | Event::Drafted { .. }
+        | Event::Painted { .. }
+        | Event::Recorded(_) => return None,
+        Event::Gap { key, last_item } => {
+            Builder::new().with("type", "gap").with("key", &key.0).with("lastItem", last_item)
+        }
         Event::TailFailed { key, failure } => Builder::new()
             .with("type", "tail-failed")
             .with("key", &key.0)

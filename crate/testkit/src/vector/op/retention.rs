@@ -19,5 +19,5 @@ pub fn cursor_too_old(input: &Input<'_>) -> Answer {
     let details = input.at("details").bytes()?;
     let authority = Authority { context: &context, stream_id: &stream_id, keys: &keys };
     let refusal = judge_cursor_too_old(&subscription, &details, &authority)?;
-    Ok(json!({ "anchor": refusal.anchor.digest().to_string(), "floor": refusal.floor.to_string() }))
+    Ok(json!({ "anchor": refusal.anchor().digest().to_string(), "floor": refusal.floor().to_string() }))
 }
