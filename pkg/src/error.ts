@@ -13,6 +13,7 @@ const CLIENT_CODES = {
     "surface",
     "The tab that held the connection ended before it answered: what was asked for may have been done, or not.",
   ],
+  "client/no-floor": ["fix-request", "This subscription is behind no signed floor: there is no gap to accept."],
   "client/no-recording": ["retry", "No recording is under way: another tab took the connection over, or it was ended already."],
   "client/outcome-forgotten": ["surface", "The append was settled, and what came of it is no longer kept."],
   "client/owner-unreachable": ["retry", "No tab took the request over: it was not sent."],

@@ -1,4 +1,5 @@
 /** The shape of the generated WebAssembly client, `generated/client/remuda_client.js`. Only the worker uses it. */
+import type { ExpectedGeneration, Hydrated, SnapshotDraft, SnapshotPart } from "./snapshots.js";
 import type {
   AppendEvent,
   AppendRecord,
@@ -19,6 +20,7 @@ import type {
   SubscriptionSpec,
   TailSpec,
   TransitionEvent,
+  GapEvent,
 } from "./types.js";
 
 /** New rows are durable. */
@@ -34,6 +36,7 @@ export type ClientEvent =
   | BatchEvent
   | ReceiptsEvent
   | TransitionEvent
+  | GapEvent
   | AppendEvent
   | PaintedEvent
   | TailFailedEvent
@@ -84,6 +87,10 @@ export interface Client {
   unsubscribe(key: string): void;
   startRecording(key: string, maxBytes: number): void;
   stopRecording(): Promise<Recording | null>;
+  /** Subscribes too. */
+  hydrate(spec: SubscriptionSpec, generation: ExpectedGeneration): Promise<Hydrated>;
+  draftSnapshots(key: string, lastItem: bigint, parts: readonly SnapshotPart[]): Promise<SnapshotDraft>;
+  acceptGap(key: string): void;
   read(key: string, afterItem: bigint, maxBytes: number): Promise<Item[]>;
   boundary(key: string): Promise<Boundary | null>;
   /** Resolves when the database holds it. */

@@ -583,5 +583,12 @@ async function ask(client: Client, request: Request): Promise<RequestResult> {
       return null;
     case "stopRecording":
       return client.stopRecording();
+    case "hydrate":
+      return client.hydrate(request.argument.spec, request.argument.generation);
+    case "draftSnapshots":
+      return client.draftSnapshots(request.argument.key, request.argument.lastItem, request.argument.parts);
+    case "acceptGap":
+      client.acceptGap(request.argument);
+      return null;
   }
 }

@@ -11,6 +11,15 @@ export type { HolderKey } from "./holder-key.js";
 export { Remuda, Subscription } from "./remuda.js";
 export { AppendTicket } from "./ticket.js";
 export type { RemudaEvents, SubscribeOptions } from "./remuda.js";
+export type {
+  ExpectedGeneration,
+  Hydrated,
+  Place,
+  Snapshot,
+  SnapshotGeneration,
+  SnapshotPart,
+  SnapshotSigner,
+} from "./snapshots.js";
 export { TailIterator } from "./tail.js";
 export type * from "./types.js";
 

@@ -1,6 +1,7 @@
 /** The messages between a page and its worker, and between the workers of one database. All are structured clones. */
 import type { ErrorData } from "./error.js";
 import type { ClientEvent, Enqueued } from "./glue.js";
+import type { ExpectedGeneration, Hydrated, SnapshotDraft, SnapshotPart } from "./snapshots.js";
 import type {
   AppendRecord,
   Boundary,
@@ -43,6 +44,9 @@ export interface Requests {
   listLanes: { argument: { after: string | null; limit: number }; result: LanePage };
   startRecording: { argument: { key: string; maxBytes: number }; result: null };
   stopRecording: { argument: null; result: Recording | null };
+  hydrate: { argument: { spec: SubscriptionSpec; generation: ExpectedGeneration }; result: Hydrated };
+  draftSnapshots: { argument: { key: string; lastItem: bigint; parts: readonly SnapshotPart[] }; result: SnapshotDraft };
+  acceptGap: { argument: string; result: null };
 }
 
 export type RequestName = keyof Requests;

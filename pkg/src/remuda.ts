@@ -3,6 +3,8 @@ import { RemudaError } from "./error.js";
 import { ItemIterator } from "./items.js";
 import type { ItemSource } from "./items.js";
 import { UNKNOWN } from "./protocol.js";
+import { signDraft } from "./snapshots.js";
+import type { ExpectedGeneration, Hydrated, SnapshotDraft, SnapshotGeneration, SnapshotPart, SnapshotSigner } from "./snapshots.js";
 import { TailIterator } from "./tail.js";
 import type { TailListener, TailSource } from "./tail.js";
 import { AppendTicket } from "./ticket.js";
@@ -28,6 +30,7 @@ import type {
   SubscriptionSpec,
   TailSpec,
   TransitionEvent,
+  GapEvent,
 } from "./types.js";
 
 /** The part of `Worker` that is used. */
@@ -45,6 +48,7 @@ export interface RemudaEvents {
   batch: CustomEvent<BatchEvent>;
   receipts: CustomEvent<ReceiptsEvent>;
   transition: CustomEvent<TransitionEvent>;
+  gap: CustomEvent<GapEvent>;
   append: CustomEvent<AppendEvent>;
   failure: CustomEvent<FailureEvent>;
 }
@@ -77,7 +81,7 @@ type CallArguments<Name extends CallName> = Calls[Name]["arguments"];
 /**
  * A stream, received, verified and kept by a worker. Made by `connect`.
  *
- * Events: `status`, `role`, `batch`, `receipts`, `transition`, `append`, `failure`, each a `CustomEvent` with its value as `detail`. Of several tabs on one
+ * Events: `status`, `role`, `batch`, `receipts`, `transition`, `gap`, `append`, `failure`, each a `CustomEvent` with its value as `detail`. Of several tabs on one
  * database one is the `owner` of the connection; all of them see the same items and the same events.
  */
 export class Remuda extends EventTarget {
@@ -95,6 +99,8 @@ export class Remuda extends EventTarget {
   readonly #held = new Map<string, { spec: SubscriptionSpec | TailSpec; holders: number; watchers: Set<() => void> }>();
   /** Who iterates over which tail. */
   readonly #listeners = new Map<string, Set<TailListener>>();
+  /** What waits for an event, and is over when the client closes. */
+  readonly #ends = new Set<AbortController>();
   /** The appends of this page that have not ended. */
   readonly #tickets = new Map<bigint, AppendTicket>();
   #restarts = 0;
@@ -171,6 +177,17 @@ export class Remuda extends EventTarget {
         boundary: (key) => this.#call("boundary", { key }),
         startRecording: (key, maxBytes) => this.#request({ name: "startRecording", argument: { key, maxBytes } }, undefined),
         stopRecording: () => this.#request({ name: "stopRecording", argument: null }, undefined),
+        hydrate: async (generation, aborted) => {
+          // The worker has it wait for its snapshots before it hears of the subscription in any other way.
+          const hydrated = this.#request({ name: "hydrate", argument: { spec: rest, generation } }, aborted);
+          const [result, key] = await Promise.allSettled([hydrated, this.#acquire(rest)]);
+          if (key.status === "fulfilled") this.#release(key.value);
+          if (result.status === "rejected") throw result.reason;
+          return result.value;
+        },
+        draftSnapshots: (key, lastItem, parts) =>
+          this.#request({ name: "draftSnapshots", argument: { key, lastItem, parts } }, undefined),
+        acceptGap: (key) => this.#acceptGap(key),
       },
       after,
       signal,
@@ -349,6 +366,34 @@ export class Remuda extends EventTarget {
       this.#held.set(key, { spec, holders: 1, watchers: new Set() });
     }
     return key;
+  }
+
+  /** Whether the subscription is behind a floor is known once it has failed, or is live; whether it goes on, once its gap is durable. */
+  async #acceptGap(key: string): Promise<void> {
+    const end = new AbortController();
+    const when = <Name extends keyof RemudaEvents>(name: Name, is: (event: RemudaEvents[Name]) => boolean) =>
+      new Promise<RemudaEvents[Name]>((resolve) => {
+        this.addEventListener(name, (event) => is(event) && resolve(event), { signal: end.signal });
+      });
+    const closed = new Promise<never>((_, reject) => {
+      end.signal.addEventListener("abort", () => reject(RemudaError.client("client/closed")));
+      this.#ends.add(end);
+    });
+    closed.catch(() => undefined);
+    const known = () => this.#status.subscriptions.find((one) => one.key === key && (one.state === "failed" || one.state === "live"));
+    try {
+      if (!known()) await Promise.race([closed, when("status", () => known() !== undefined)]);
+      const { floor = null, failure = null } = known() ?? {};
+      if (floor === null) throw failure ? RemudaError.fromFailure(failure) : RemudaError.client("client/no-floor");
+      const gap = when("gap", ({ detail }) => detail.key === key).then(() => null);
+      const failed = when("failure", ({ detail }) => detail.key === key).then(({ detail }) => detail.failure);
+      await this.#request({ name: "acceptGap", argument: key }, undefined);
+      const refused = await Promise.race([closed, gap, failed]);
+      if (refused) throw RemudaError.fromFailure(refused);
+    } finally {
+      this.#ends.delete(end);
+      end.abort();
+    }
   }
 
   #release(key: string): void {
@@ -539,6 +584,7 @@ export class Remuda extends EventTarget {
       this.#pending.delete(id);
       reject(RemudaError.client("client/closed"));
     }
+    for (const end of this.#ends) end.abort();
     for (const ticket of this.#tickets.values()) ticket.reject(RemudaError.client("client/closed"));
     this.#tickets.clear();
     if (!this.#isOpen) {
@@ -568,6 +614,9 @@ export class Remuda extends EventTarget {
 
 /** What a subscription asks of its client. */
 interface SubscriptionOwner {
+  hydrate(generation: ExpectedGeneration, signal: AbortSignal | undefined): Promise<Hydrated>;
+  draftSnapshots(key: string, lastItem: bigint, parts: readonly SnapshotPart[]): Promise<SnapshotDraft>;
+  acceptGap(key: string): Promise<void>;
   boundary(key: string): Promise<Boundary | null>;
   startRecording(key: string, maxBytes: number): Promise<null>;
   stopRecording(): Promise<Recording | null>;
@@ -615,6 +664,49 @@ export class Subscription implements AsyncIterable<Item> {
     const key = await this.#source.acquire();
     try {
       return await this.#owner.boundary(key);
+    } finally {
+      this.#source.release(key);
+    }
+  }
+
+  /**
+   * Verifies snapshots by every check of CIP-39 §15, and has the position begin behind them, in one transaction: a `snapshot` item names them, and
+   * what follows is complete from there. Hydrate from `contents`, then iterate with `after: lastItem`. To begin a new database with snapshots, call
+   * this before anything iterates: what was verified already is never taken back.
+   *
+   * Throws `RemudaError`, with nothing changed: an `admission/…`, `verify/…` or `decode/…` of the snapshots; `client/snapshot-rollback` when the
+   * position is there or further along; `client/hydrating`; a `store/…`; what a read of the chain failed with; and as `createLane`. A database that was
+   * to begin with them begins nowhere else by itself: its subscription has failed, and goes on when somebody subscribes or hydrates again.
+   */
+  hydrate(generation: ExpectedGeneration, options: { signal?: AbortSignal } = {}): Promise<Hydrated> {
+    return this.#owner.hydrate(generation, options.signal);
+  }
+
+  /**
+   * Publishes snapshots of a replica that holds exactly the items through `lastItem`: their manifests are bound to the receipt there, and signed.
+   * Keep the replica to what this subscription brings, so that nothing provisional is ever in a snapshot. Store `bytes` first, and promote the
+   * generation only once all of it is stored.
+   *
+   * Throws `RemudaError`: `client/snapshot-place` when no receipt of late ends with `lastItem`, since it is within a batch or too far back;
+   * `client/snapshot-scope`; and as `createLane`.
+   */
+  async publishSnapshots(lastItem: bigint, parts: readonly SnapshotPart[], signer: SnapshotSigner): Promise<SnapshotGeneration> {
+    const key = await this.#source.acquire();
+    try {
+      return await signDraft(await this.#owner.draftSnapshots(key, lastItem, parts), parts, signer);
+    } finally {
+      this.#source.release(key);
+    }
+  }
+
+  /**
+   * Goes on from the signed floor that this subscription failed behind: a `gap` item says what is missing, and what follows is complete from there.
+   * Where a snapshot can be had, `hydrate` instead. Throws `client/no-floor` where there is none, and as `createLane`.
+   */
+  async acceptGap(): Promise<void> {
+    const key = await this.#source.acquire();
+    try {
+      await this.#owner.acceptGap(key);
     } finally {
       this.#source.release(key);
     }

@@ -1,5 +1,7 @@
 /** What an application sees of a stream. Every u64 is a `bigint`, every id 64 lower-case hex digits, every time in milliseconds. */
 
+import type { Place } from "./snapshots.js";
+
 /** What a caller should do about an error (CIP-39 §17 separates codes by remedy). */
 export type Remedy = "halt" | "retry" | "re-enter-at-boundary" | "split-scope" | "fix-request" | "surface";
 
@@ -67,7 +69,28 @@ export interface TransitionItem {
   assurance: "transition";
 }
 
-export type Item = RecordItem | StandardRecordItem | TransitionItem;
+/** A hole in the history: what lay here was not seen, and no snapshot stands for it. It is never presented as complete. */
+export interface GapItem {
+  kind: "gap";
+  item: bigint;
+  /** The last record before the hole; null where there was none. */
+  after: Place | null;
+  /** The first record that may come behind it. */
+  before: Place;
+  /** `retention-anchor`: the provider signed that what lay behind its floor is gone. `none`: it merely went on further along. */
+  assurance: "retention-anchor" | "none";
+}
+
+/** Snapshots that stand for everything before them: an application that reads items from the start begins again with what they hold. */
+export interface SnapshotItem {
+  kind: "snapshot";
+  item: bigint;
+  snapshots: readonly { lane: string | null; reference: Uint8Array; hash: string; encryptionGeneration: bigint }[];
+  /** Bound to an authentic receipt and signed by an authorized key. What they say is the word of whoever holds that key. */
+  assurance: "snapshot";
+}
+
+export type Item = RecordItem | StandardRecordItem | TransitionItem | GapItem | SnapshotItem;
 
 /** The durable position of a subscription: it moves in the same transaction as its rows, or not at all. */
 export interface Boundary {
@@ -78,8 +101,8 @@ export interface Boundary {
   /** The last item stored; 0 when there is none. */
   lastItem: bigint;
   revision: bigint;
-  /** What the history begins from: the provider's word at the first subscription, or the stream's first record. */
-  anchor: "provider" | "genesis";
+  /** What the history begins from: the provider's word at the first subscription, the stream's first record, a signed floor behind a gap, or a snapshot. */
+  anchor: "provider" | "genesis" | "retention" | "snapshot";
 }
 
 /** A record of a fast stream as it came: in order within its broker epoch, and nothing of it proven. A subscription confirms it, or does not. */
@@ -225,6 +248,8 @@ export interface SubscriptionStatus {
   verifiedBatches: bigint;
   /** The peer's claim, not ours. */
   durableWatermark: bigint | null;
+  /** The first sequence that the provider still has, by a signed floor that this subscription is behind: it has failed for that. */
+  floor: bigint | null;
   failure: Failure | null;
 }
 
@@ -264,6 +289,13 @@ export interface BatchEvent {
   committedAtMs: bigint;
   /** The Ed25519 key that the checkpoint's signature was verified with, where the client says it. */
   signingKey?: string;
+}
+
+/** A position goes on behind a hole, which is its last item. */
+export interface GapEvent {
+  type: "gap";
+  key: string;
+  lastItem: bigint;
 }
 
 /** A change of broker epoch was verified and is durable. */

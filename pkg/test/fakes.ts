@@ -4,6 +4,7 @@ import type { Channel, Locks, Surroundings } from "../src/host.js";
 import { Host } from "../src/host.js";
 import type { BetweenTabs, Call, CallName, Calls, FromWorker } from "../src/protocol.js";
 import { UNKNOWN } from "../src/protocol.js";
+import type { ExpectedGeneration, Hydrated, SnapshotDraft, SnapshotPart } from "../src/snapshots.js";
 import type {
   AppendEvent,
   AppendRecord,
@@ -122,6 +123,13 @@ export class FakeChannel implements Channel {
   }
 }
 
+interface Hydration {
+  key: string;
+  generation: ExpectedGeneration;
+  resolve(hydrated: Hydrated): void;
+  reject(error: unknown): void;
+}
+
 export class FakeClient implements Client {
   readonly open = new Set<string>();
   /** How often it was told to look into the outbox. */
@@ -159,6 +167,19 @@ export class FakeClient implements Client {
     const file = this.recorded === null ? null : new TextEncoder().encode(this.recorded);
     this.recorded = null;
     return file && { file, items: 1, isComplete: true };
+  }
+  hydrations: Hydration[] = [];
+  async hydrate(spec: SubscriptionSpec, generation: ExpectedGeneration): Promise<Hydrated> {
+    const key = await this.subscribe(spec);
+    return new Promise((resolve, reject) => this.hydrations.push({ key, generation, resolve, reject }));
+  }
+  async draftSnapshots(_: string, lastItem: bigint, parts: readonly SnapshotPart[]): Promise<SnapshotDraft> {
+    const manifests = parts.map((_, index) => ({ bytes: new Uint8Array(100).fill(index + 1), digest: new Uint8Array(32).fill(index) }));
+    return { receipt: Uint8Array.of(Number(lastItem)), manifests };
+  }
+  accepted: string[] = [];
+  acceptGap(key: string): void {
+    this.accepted.push(key);
   }
   async read(key: string, after: bigint, maxBytes: number): Promise<Item[]> {
     const page: Item[] = [];

@@ -190,6 +190,7 @@ describe("iterating", () => {
             state: "failed",
             boundary: null,
             waiting: 0,
+            floor: null,
             verifiedRecords: 1n,
             verifiedBatches: 1n,
             durableWatermark: null,
@@ -377,6 +378,81 @@ describe("calls", () => {
     await settle();
     expect(p.tab.client.open).not.toContain(KEY);
     await expect(stop()).rejects.toMatchObject({ code: "client/no-recording", remedy: "retry" });
+  });
+
+  const GENERATION = { receipt: new Uint8Array(4), snapshots: [], authorizedKeys: [] };
+
+  test("hydrating subscribes, gives back what was hashed, and holds nothing open afterwards", async () => {
+    const p = await page();
+    const hydrated = p.remuda.subscribe(SPEC).hydrate(GENERATION);
+    await settle();
+    expect(p.tab.client.open).toContain(KEY);
+    const [{ resolve, key }] = p.tab.client.hydrations as [(typeof p.tab.client.hydrations)[number]];
+    resolve({ key, contents: [Uint8Array.of(7)], checks: ["context"], lastItem: 1n });
+    expect(await hydrated).toEqual({ key: KEY, contents: [Uint8Array.of(7)], checks: ["context"], lastItem: 1n });
+    await settle();
+    expect(p.tab.client.open).not.toContain(KEY);
+  });
+
+  test("snapshots that are refused are told with their code, and a caller may stop waiting", async () => {
+    const p = await page();
+    const refused = p.remuda.subscribe(SPEC).hydrate(GENERATION);
+    const controller = new AbortController();
+    const aborted = p.remuda.subscribe(SPEC).hydrate(GENERATION, { signal: controller.signal });
+    await settle();
+    p.tab.client.hydrations[0]!.reject({ code: "verify/snapshot-hash", remedy: "retry", rule: "CIP-39 §15", meaning: "m" });
+    controller.abort(new Error("enough"));
+    await expect(refused).rejects.toMatchObject({ code: "verify/snapshot-hash" });
+    await expect(aborted).rejects.toThrow("enough");
+  });
+
+  test("published snapshots end with the signature of their digest, each its own", async () => {
+    const p = await page();
+    const part = { bytes: Uint8Array.of(1), lane: null, reference: Uint8Array.of(2), encryptionGeneration: 0n };
+    const signer = { publicKey: "66".repeat(32), sign: async (digest: Uint8Array) => new Uint8Array(64).fill(digest[0]! + 100) };
+    const generation = await p.remuda.subscribe(SPEC).publishSnapshots(9n, [part, { ...part, lane: LANE }], signer);
+    expect(generation.receipt).toEqual(Uint8Array.of(9));
+    expect(generation.snapshots.map(({ lane, applicationKey }) => [lane, applicationKey])).toEqual([
+      [null, signer.publicKey],
+      [LANE, signer.publicKey],
+    ]);
+    const [first, second] = generation.snapshots.map(({ manifest }) => [...manifest]);
+    expect(first).toEqual([...Array(36).fill(1), ...Array(64).fill(100)]);
+    expect(second).toEqual([...Array(36).fill(2), ...Array(64).fill(101)]);
+    const short = { ...signer, sign: async () => new Uint8Array(63) };
+    const refused = p.remuda.subscribe(SPEC).publishSnapshots(9n, [part], short);
+    await expect(refused).rejects.toMatchObject({ code: "client/invalid-argument" });
+  });
+
+  test("a gap is accepted only where a signed floor says that there is one", async () => {
+    const p = await page();
+    const subscription = p.remuda.subscribe(SPEC);
+    const one = { key: KEY, lanes: [LANE], verification: "scoped-proofs", boundary: null, waiting: 0 };
+    const counts = { verifiedRecords: 0n, verifiedBatches: 0n, durableWatermark: null, failure: null };
+    const show = (state: "failed" | "live", floor: bigint | null) =>
+      p.tab.client.emit({ type: "status", status: status({ subscriptions: [{ ...one, ...counts, state, floor }] }) });
+    const early = subscription.acceptGap();
+    await settle();
+    show("live", null);
+    await expect(early).rejects.toMatchObject({ code: "client/no-floor", remedy: "fix-request" });
+    show("failed", 30n);
+    await settle();
+    let isThere = false;
+    const accepted = subscription.acceptGap().then(() => (isThere = true));
+    await settle();
+    expect([p.tab.client.accepted, isThere, [...p.tab.client.open]]).toEqual([[KEY], false, [KEY]]);
+    p.tab.client.emit({ type: "gap", key: KEY, lastItem: 11n });
+    await accepted;
+    await settle();
+    expect([...p.tab.client.open]).toEqual([]);
+    const last = subscription.acceptGap();
+    await settle();
+    p.tab.client.emit({ type: "failure", key: KEY, failure: { code: "store/quota", remedy: "surface", rule: "", meaning: "m", atMs: 1 } });
+    await expect(last).rejects.toMatchObject({ code: "store/quota" });
+    const over = subscription.acceptGap();
+    await settle();
+    await p.remuda.close();
+    await expect(over).rejects.toMatchObject({ code: "client/closed" });
   });
 
   test("a page without a source of grants is not asked for one", async () => {

@@ -216,7 +216,9 @@ class Page {
     view.drawEpochs(model, this.#boundary);
     view.drawOwn(model, (own) => void this.#appendAgain(own).catch(failed));
     const again = this.#hasEnded ? () => this.#tryAgain() : null;
-    view.drawRefusal(this.#refusal, this.#boundary, { again, dismiss: () => this.#dismiss() });
+    const isBehind = this.#hasEnded && this.#refusal?.failure.code === "provider/cursor-too-old";
+    const acceptGap = isBehind ? () => void this.#acceptGap() : null;
+    view.drawRefusal(this.#refusal, this.#boundary, { again, acceptGap, dismiss: () => this.#dismiss() });
     // Before the first batch a record could be durable ahead of where the subscription begins, and would never be shown so.
     byTestId<HTMLButtonElement>("append-send").disabled = this.#boundary === null && this.#status?.state !== "live";
     document.body.dataset["subscription"] = this.#hasEnded ? "failed" : (this.#status?.state ?? "");
@@ -225,6 +227,16 @@ class Page {
   #dismiss(): void {
     this.#refusal = null;
     this.draw();
+  }
+
+  /** A reader behind the signed floor goes on from there: what is missing becomes an item of its own. */
+  async #acceptGap(): Promise<void> {
+    try {
+      await this.#subscription.acceptGap();
+      this.#tryAgain();
+    } catch (thrown) {
+      await this.#refused({ type: "failure", key: null, failure: RemudaError.from(thrown).toFailure() });
+    }
   }
 
   #tryAgain(): void {
@@ -373,7 +385,7 @@ async function main(): Promise<void> {
 
 function failed(thrown: unknown): void {
   const failure = RemudaError.from(thrown).toFailure();
-  view.drawRefusal({ failure, held: null, batchesSince: 0, times: 1 }, null, { again: null, dismiss: () => location.reload() });
+  view.drawRefusal({ failure, held: null, batchesSince: 0, times: 1 }, null, { again: null, acceptGap: null, dismiss: () => location.reload() });
 }
 
 main().catch(failed);

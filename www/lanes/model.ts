@@ -1,5 +1,5 @@
 /** What the page knows, apart from how it looks. */
-import type { AppendEvent, AppendState, BatchEvent, Item, RecordItem, TransitionItem } from "remuda";
+import type { AppendEvent, AppendState, BatchEvent, GapItem, Item, RecordItem, TransitionItem } from "remuda";
 
 /** Records kept per lane for showing; what is older is in the database. */
 export const SHOWN = 6;
@@ -44,6 +44,8 @@ export class Model {
   readonly lanes = new Map<string, LaneModel>();
   readonly links: Link[] = [];
   readonly transitions: TransitionItem[] = [];
+  /** Holes in the history, the latest first. */
+  readonly holes: GapItem[] = [];
   /** Records found waiting when an epoch was left, by the epoch that began. */
   readonly discarded = new Map<bigint, number>();
   own: OwnRecord[] = [];
@@ -64,8 +66,12 @@ export class Model {
       this.#link({ kind: item.transition, digest: item.digest, epoch: item.toEpoch });
       return;
     }
-    // This page is about a fast stream, which has none.
-    if (item.kind === "standard-record") return;
+    if (item.kind === "gap") {
+      this.holes.unshift(item);
+      return;
+    }
+    // This page is about a fast stream, and publishes no snapshots.
+    if (item.kind === "standard-record" || item.kind === "snapshot") return;
     this.records += 1;
     const lane = this.#lane(item.lane);
     lane.count += 1;
@@ -90,6 +96,8 @@ export class Model {
     if (item.kind === "record") {
       this.records += 1;
       this.#lane(item.lane).count += 1;
+    } else if (item.kind === "gap") {
+      this.holes.push(item);
     } else if (item.kind === "transition" && this.transitions.length < 8) {
       this.transitions.push(item);
       this.transitions.sort((a, b) => Number(b.item - a.item));

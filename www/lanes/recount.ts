@@ -55,8 +55,11 @@ export async function recount(subscription: Subscription, isWhole: boolean, onIt
         problem(`epoch ${item.brokerEpoch} follows ${lastRecord.brokerEpoch}`);
       }
       lastRecord = item;
-    } else {
+    } else if (item.kind === "transition") {
       counted.transitions += 1;
+    } else {
+      // Behind a hole nothing is expected to follow what was before it.
+      lastRecord = null;
     }
     last = item;
   }

@@ -1,5 +1,5 @@
 /** Drawing the model. Everything that tests read is in `data-` attributes. */
-import type { Boundary, Failure, Role, Status } from "remuda";
+import type { Boundary, Failure, Place, Role, Status } from "remuda";
 import { byTestId, digest, element, facts, graphic, grouped, say } from "../shared/dom.js";
 import type { LaneModel, Link, Model, OwnRecord } from "./model.js";
 import { BARS, textOf } from "./model.js";
@@ -253,10 +253,27 @@ export function drawEpochs(model: Model, boundary: Boundary | null): void {
       waited !== undefined && waited > 0 && element("small", {}, `${grouped(waited)} waiting here were discarded`),
     );
   });
+  const holes = model.holes.map((hole) =>
+    element(
+      "li",
+      { "data-testid": "gap", "data-transition": "gap", "data-item": String(hole.item), "data-assurance": hole.assurance },
+      "A hole in the history: ",
+      element("span", { class: "kind" }, `from ${hole.after ? placed(hole.after) : "the beginning"} to ${placed(hole.before)}`),
+      element(
+        "small",
+        {},
+        hole.assurance === "none" ? "the provider went on further along, and showed no reason" : "the provider signed that what lay there is gone",
+      ),
+    ),
+  );
   const epoch = boundary?.brokerEpoch ?? null;
   const now = model.transitions.length === 0 && epoch !== null ? [element("li", { "data-transition": "none" }, `Epoch ${epoch}, without a change so far`)] : [];
-  const none = rows.length + now.length === 0 ? [element("li", { "data-transition": "none" }, "None yet")] : [];
-  where.replaceChildren(...rows, ...now, ...none);
+  const none = rows.length + now.length + holes.length === 0 ? [element("li", { "data-transition": "none" }, "None yet")] : [];
+  where.replaceChildren(...holes, ...rows, ...now, ...none);
+}
+
+function placed({ brokerEpoch, sequence }: Place): string {
+  return `epoch ${brokerEpoch ?? "–"}, sequence ${grouped(sequence)}`;
 }
 
 // --- own records
@@ -328,7 +345,14 @@ export interface Refusal {
   times: number;
 }
 
-export function drawRefusal(refusal: Refusal | null, boundary: Boundary | null, actions: { again: (() => void) | null; dismiss: () => void }): void {
+interface Actions {
+  again: (() => void) | null;
+  /** Where a signed floor says what is gone. */
+  acceptGap: (() => void) | null;
+  dismiss: () => void;
+}
+
+export function drawRefusal(refusal: Refusal | null, boundary: Boundary | null, actions: Actions): void {
   const where = byTestId("failure");
   if (!refusal) {
     where.hidden = true;
@@ -358,6 +382,8 @@ export function drawRefusal(refusal: Refusal | null, boundary: Boundary | null, 
   dismiss.addEventListener("click", actions.dismiss);
   const again = actions.again && element("button", { type: "button", class: "plain", "data-testid": "again" }, "Try again from the position");
   if (again) again.addEventListener("click", actions.again!);
+  const accept = actions.acceptGap && element("button", { type: "button", class: "plain", "data-testid": "accept-gap" }, "Go on behind the gap");
+  if (accept) accept.addEventListener("click", actions.acceptGap!);
   where.replaceChildren(
     element("h2", { id: "failure-title" }, `${plane}: `, element("code", {}, failure.code)),
     element("p", { class: "meaning" }, sentence(failure.meaning)),
@@ -371,7 +397,7 @@ export function drawRefusal(refusal: Refusal | null, boundary: Boundary | null, 
         hasMoved ? `was ${name(held)}; ${grouped(batchesSince)} batches verified since` : `did not move: ${name(held)}`,
       ),
     ),
-    element("p", { class: "actions" }, again, dismiss),
+    element("p", { class: "actions" }, accept, again, dismiss),
   );
 }
 

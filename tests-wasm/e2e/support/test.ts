@@ -110,7 +110,7 @@ export class Lanes {
 
 /** A line of an export. */
 export interface Exported {
-  kind: "record" | "transition";
+  kind: "record" | "transition" | "gap";
   item: string;
   assurance: string;
   brokerEpoch: string;
