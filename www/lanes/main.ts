@@ -124,7 +124,7 @@ class Page {
     } catch (thrown) {
       if (signal.aborted) return;
       this.#hasEnded = true;
-      await this.#refused({ type: "failure", key: null, failure: RemudaError.from(thrown).toFailure() });
+      await this.#refused({ type: "failure", key: this.#key, failure: RemudaError.from(thrown).toFailure() });
     }
     this.draw();
   }

@@ -324,7 +324,7 @@ export function drawOwn(model: Model, again: (own: OwnRecord) => void): void {
 const REMEDIES: Record<string, string> = {
   halt: "Stop here: nothing of it is applied, and repeating cannot help",
   retry: "Try again later",
-  "re-enter-at-boundary": "Drop what waits and start again from the last verified checkpoint",
+  "re-enter-at-boundary": "Start again from the last verified checkpoint, from a snapshot, or behind the gap",
   "split-scope": "Ask for fewer lanes in one subscription",
   "fix-request": "Our request, credential or configuration is wrong",
   surface: "For a person to decide",

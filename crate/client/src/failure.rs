@@ -50,6 +50,18 @@ impl Failure {
         }
     }
 
+    /// The same refusal, now that its floor is an authentic one.
+    pub fn behind_floor(refused: Self, floor: u64) -> Self {
+        Self {
+            rule: "CIP-39 §15".into(),
+            meaning: alloc::format!(
+                "the provider signed that it keeps nothing before sequence {floor}, and the position is behind that: \
+                 hydrate a snapshot, or accept the gap"
+            ),
+            ..refused
+        }
+    }
+
     /// One hydration of a position at a time.
     pub fn hydrating() -> Self {
         Self {

@@ -215,8 +215,9 @@ impl Engine {
             Authority { context: &self.config.context, stream_id: &self.config.stream_id, keys: &self.keys };
         match judge_cursor_too_old(&request, &too_old.details, &authority) {
             Ok(refusal) => {
+                let failure = Failure::behind_floor(too_old.failure, refusal.floor());
                 subscription.floor = Some(refusal);
-                too_old.failure
+                failure
             }
             Err(refusal) => refusal.into(),
         }
