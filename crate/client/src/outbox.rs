@@ -113,8 +113,8 @@ pub(crate) struct Outbox {
     /// Sending pauses until this time.
     not_before_ms: u64,
     attempts: u32,
-    /// Sessions so far, and when the last was opened.
-    session: (u64, u64),
+    /// Sessions so far, of either kind.
+    sessions: u64,
     /// What was refused is of the credential or of the stream: the next session may be given another answer.
     held: bool,
     last_batch_ms: u64,
@@ -138,7 +138,7 @@ impl Outbox {
             write_not_before_ms: 0,
             not_before_ms: 0,
             attempts: 0,
-            session: (0, 0),
+            sessions: 0,
             held: false,
             last_batch_ms: 0,
         }
@@ -324,15 +324,19 @@ impl Outbox {
         self.entries.iter().filter_map(move |(number, entry)| {
             let lane_id = entry.request.lane_id;
             // Acknowledged in a session that is gone: should it be void, it goes before what follows it.
-            if matches!(entry.state, OutboxState::Provisional(_)) && entry.session != self.session.0 {
+            if matches!(entry.state, OutboxState::Provisional(_)) && entry.session != self.sessions {
                 left_behind.insert(lane_id);
             }
             let is_open = matches!(entry.state, OutboxState::Queued | OutboxState::Sent);
             if !is_open || !lanes.insert(lane_id) || entry.is_in_flight {
                 return None;
             }
-            let since_ms = entry.waits_since_ms.max(left_behind.contains(&lane_id).then_some(self.session.1));
-            let waits_for = since_ms.zip(reconcile(&lane_id));
+            let reconciliation = reconcile(&lane_id);
+            // Evidence will say what became of it, and then of this.
+            if left_behind.contains(&lane_id) && reconciliation.is_some() {
+                return None;
+            }
+            let waits_for = entry.waits_since_ms.zip(reconciliation);
             let reconciled_ms = waits_for.map(|(since_ms, it)| it.over_at(since_ms, self.last_batch_ms));
             let at_ms = reconciled_ms.unwrap_or(0).max(self.not_before_ms);
             Some(Candidate { number: *number, entry, at_ms, reconciled_ms })
@@ -415,8 +419,8 @@ impl Outbox {
     }
 
     /// A session is open.
-    pub(crate) const fn session_opened(&mut self, now_ms: u64) {
-        self.session = (self.session.0.saturating_add(1), now_ms);
+    pub(crate) const fn session_opened(&mut self) {
+        self.sessions = self.sessions.saturating_add(1);
         self.resume();
     }
 
@@ -442,7 +446,7 @@ impl Outbox {
     /// It was taken.
     pub(crate) fn accepted(&mut self, number: u64, state: OutboxState) {
         self.attempts = 0;
-        let (session, _) = self.session;
+        let session = self.sessions;
         if let Some(entry) = self.landed(number) {
             (entry.state, entry.session) = (state, session);
         }

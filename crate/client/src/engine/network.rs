@@ -258,12 +258,12 @@ impl Engine {
             SessionOutput::Send { socket, message } => self.outputs.push_back(Output::Send { socket, message }),
             SessionOutput::Disconnect { socket } => self.outputs.push_back(Output::Disconnect { socket }),
             SessionOutput::Sign { digest } => self.outputs.push_back(Output::Sign { slot, digest }),
-            // Subscriptions live in the other session.
-            SessionOutput::Opened { .. } if slot == Slot::Command => {}
+            // Subscriptions live in the other session. A provider that restarted may be met by either first.
+            SessionOutput::Opened { .. } if slot == Slot::Command => self.outbox.session_opened(),
             SessionOutput::Opened { .. } => {
                 self.in_session = true;
                 self.sessions = self.sessions.saturating_add(1);
-                self.outbox.session_opened(now_ms);
+                self.outbox.session_opened();
                 self.set_connection(Connection::Open { transport: slot.transport() });
                 self.open_due(now_ms);
             }
