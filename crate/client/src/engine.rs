@@ -19,7 +19,7 @@ use remuda_session::{
     ApiMisuse, Backoff, ChannelConfig, CreditTarget, HandshakeConfig, Link, PostId, RequestHandle, SessionConfig, Slot,
     SocketId, Transports,
 };
-use remuda_wire::chain::{EndpointTransport, ProviderEndpoint};
+use remuda_wire::chain::{EndpointTransport, ProviderEndpoint, StreamRecord};
 use remuda_wire::context::{FinalizedView, SigningContext};
 use remuda_wire::grant::StreamGrant;
 use remuda_wire::preimage::keccak256;
@@ -252,6 +252,11 @@ impl Engine {
     /// The stream.
     pub const fn stream_id(&self) -> Bytes32 {
         self.config.stream_id
+    }
+
+    /// Its record on the chain as last read.
+    pub fn stream(&self) -> Option<&StreamRecord> {
+        self.keys.stream()
     }
 
     /// How it stands to its provider.

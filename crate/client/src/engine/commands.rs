@@ -73,6 +73,11 @@ impl Engine {
         self.handle_time(now_ms);
     }
 
+    /// Reads the latest view of the chain, which is told by [`Event::ChainRead`]; a read that fails is told by nothing.
+    pub fn read_chain(&mut self) {
+        self.outputs.push_back(Output::ReadChain { view: None });
+    }
+
     /// Ends a subscription. What is durable stays.
     pub fn unsubscribe(&mut self, key: PositionKey, now_ms: u64) {
         self.leave(key, now_ms);

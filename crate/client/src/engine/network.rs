@@ -78,9 +78,14 @@ impl Engine {
         answer: Result<&[u8], ChainReadError>,
         now_ms: u64,
     ) {
+        let generation = |engine: &Self| engine.stream().map(|stream| stream.encryption_generation);
+        let generation_before = generation(self);
         match answer {
             Ok(bytes) => match self.keys.handle_read(bytes, view) {
                 Ok(()) => {
+                    if view.is_none() || generation(self) != generation_before {
+                        self.tell(Event::ChainRead);
+                    }
                     if let (Some((_, recorder)), Ok(read)) = (&mut self.recorder, BrokerState::from_bytes(bytes)) {
                         recorder.chain_read(read);
                     }

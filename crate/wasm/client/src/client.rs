@@ -357,6 +357,11 @@ impl Inner {
                 let status = to_js::status(engine, self.store.health());
                 self.tell(&Builder::new().with("type", "status").with_value("status", &status).build());
             }
+            Event::ChainRead => {
+                if let (Some(keyring), Some(stream)) = (&self.keyring, engine.stream()) {
+                    keyring.borrow_mut().set_active(stream.encryption_generation);
+                }
+            }
             Event::Settled { id, outcome } => {
                 if let Some((resolve, reject)) = self.pending.borrow_mut().remove(id) {
                     let settled = match to_js::command_outcome(outcome) {

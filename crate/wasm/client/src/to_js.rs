@@ -224,7 +224,11 @@ pub fn status(engine: &Engine, storage: &str) -> JsValue {
 /// An engine's event as JavaScript gets it; `None` for those that are told another way.
 pub fn event(event: &Event) -> Option<JsValue> {
     let object = match event {
-        Event::StatusChanged | Event::Settled { .. } | Event::Painted { .. } | Event::Recorded(_) => return None,
+        Event::StatusChanged
+        | Event::ChainRead
+        | Event::Settled { .. }
+        | Event::Painted { .. }
+        | Event::Recorded(_) => return None,
         Event::TailFailed { key, failure } => Builder::new()
             .with("type", "tail-failed")
             .with("key", &key.0)
