@@ -205,6 +205,8 @@ async fn rotate(world: &mut World, publisher: &mut Member, names: &[&str]) {
             // Its own last batch has not come back yet, so it named another predecessor.
             Err(code) => assert!(round < 100 && code == "provider/invalid-key-batch", "{code}"),
         }
+        // A disk that failed it again and again has ended the subscription.
+        world.with_engine(KEYS, |engine, _| engine.subscribe(EVERYTHING));
         world.run_for(1_000).await;
     }
     world.provider.operate(Operation::ActivateGeneration);
@@ -251,12 +253,13 @@ fn readable(world: &World, class: Class, member: &Member) -> BTreeMap<u64, (usiz
     counts
 }
 
-async fn settle(world: &mut World, members: &mut [&mut Member]) {
+async fn settle(world: &mut World, class: Class, members: &mut [&mut Member]) {
     world.weather = Weather::FAIR;
     if !world.provider.is_running() {
         world.provider.restart();
     }
-    for client in [MAIN, KEYS] {
+    for (client, spec) in [(MAIN, main_spec(class)), (KEYS, EVERYTHING)] {
+        world.with_engine(client, |engine, _| engine.subscribe(spec));
         assert!(world.run_until(300_000, |world| is_open(world, client)).await, "{:?}", world.failures(client));
     }
     let all_settled = |world: &mut World| world.appended.keys().all(|entry| world.has_ended(*entry));
@@ -339,7 +342,7 @@ fn schedule(seed: u64) -> [u32; 4] {
             alice.follow(world);
             bob.follow(world);
         }
-        settle(world, &mut [&mut alice, &mut bob]).await;
+        settle(world, class, &mut [&mut alice, &mut bob]).await;
         let active = world.provider.encryption_generation();
         assert_eq!(alice.generations(), (0..=active).collect::<Vec<_>>(), "seed {seed}: {:?}", alice.events);
         assert_eq!(bob.generations(), (0..=last_of_bob).collect::<Vec<_>>(), "seed {seed}: {:?}", bob.events);
