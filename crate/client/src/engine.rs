@@ -131,6 +131,17 @@ pub enum Output {
     Event(Event),
 }
 
+/// A read of the latest view beside that which starts a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reread {
+    /// None is wanted.
+    No,
+    /// It was asked for.
+    Asked,
+    /// It failed, and is asked for again at this time.
+    At(u64),
+}
+
 /// The engine. See the crate for how to drive it.
 #[derive(Debug)]
 pub struct Engine {
@@ -143,6 +154,7 @@ pub struct Engine {
     /// When the latest chain read is tried again; it precedes everything else.
     chain_retry_at_ms: Option<u64>,
     chain_attempts: u32,
+    chain_reread: Reread,
     subscriptions: BTreeMap<PositionKey, Subscription>,
     /// Open subscriptions of the session by their id there.
     routes: BTreeMap<Bytes32, PositionKey>,
@@ -188,6 +200,7 @@ impl Engine {
             in_session: false,
             chain_retry_at_ms: None,
             chain_attempts: 0,
+            chain_reread: Reread::No,
             subscriptions: BTreeMap::new(),
             routes: BTreeMap::new(),
             opening: BTreeMap::new(),
@@ -244,8 +257,18 @@ impl Engine {
         let re_entries =
             self.subscriptions.iter().filter(|(key, it)| self.can_open(key, it)).filter_map(|(_, it)| it.due_at());
         let tails = self.tails.values().filter(|_| self.in_session).filter_map(Tail::due_at);
-        let own =
-            [self.channel.wake_at(), self.chain_retry_at_ms, key_retry, self.outbox_wake_at(), self.renewal.wake_at()];
+        let reread = match self.chain_reread {
+            Reread::At(at_ms) => Some(at_ms),
+            Reread::No | Reread::Asked => None,
+        };
+        let own = [
+            self.channel.wake_at(),
+            self.chain_retry_at_ms,
+            reread,
+            key_retry,
+            self.outbox_wake_at(),
+            self.renewal.wake_at(),
+        ];
         own.into_iter().flatten().chain(re_entries).chain(tails).min()
     }
 

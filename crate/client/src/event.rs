@@ -91,7 +91,7 @@ pub struct TransitionSummary {
 pub enum Event {
     /// The connection, a boundary, or the state of a subscription changed.
     StatusChanged,
-    /// The latest view of the chain was read, or a newer encryption generation was seen: [`crate::Engine::stream`].
+    /// The latest view of the chain was read: [`crate::Engine::stream`].
     ChainRead,
     /// A verified batch is durable.
     Batch {

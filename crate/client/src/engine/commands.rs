@@ -7,7 +7,7 @@ use remuda_session::ApiMisuse;
 use remuda_wire::chain::Purpose;
 use remuda_wire::request::{CloseSubscriptionRequest, RequestBody};
 
-use super::{Engine, Output};
+use super::{Engine, Output, Reread};
 use crate::command::{Asker, CommandId, CommandOutcome, PendingRequest};
 use crate::event::Event;
 use crate::failure::Failure;
@@ -73,8 +73,9 @@ impl Engine {
         self.handle_time(now_ms);
     }
 
-    /// Reads the latest view of the chain, which is told by [`Event::ChainRead`]; a read that fails is told by nothing.
+    /// Reads the latest view of the chain, which is told by [`Event::ChainRead`]: again and again until that succeeds.
     pub fn read_chain(&mut self) {
+        self.chain_reread = Reread::Asked;
         self.outputs.push_back(Output::ReadChain { view: None });
     }
 

@@ -91,6 +91,9 @@ pub enum MemberKeyEvent {
     Failed(Failure),
 }
 
+/// How often the chain is read before a batch is held to be ahead of it.
+const READS_OF_CHAIN: u8 = 2;
+
 /// Records of a batch that is not whole yet.
 #[derive(Debug)]
 struct OpenBatch {
@@ -116,8 +119,8 @@ pub struct MemberKeys {
     /// Generations whose key came from an envelope.
     opened: BTreeSet<u64>,
     open: Option<OpenBatch>,
-    /// A whole batch that waits for a read of the chain.
-    reads_chain: bool,
+    /// Reads of the chain that a whole batch waits for. The first that comes may have been asked for before the batch was there.
+    reads_due: u8,
     agreement: Option<Agreement>,
     /// What was restored was not continued yet: the rows may be of another database.
     is_restored: bool,
@@ -135,7 +138,7 @@ impl MemberKeys {
             facts: None,
             opened: BTreeSet::new(),
             open: None,
-            reads_chain: false,
+            reads_due: 0,
             agreement: None,
             is_restored: false,
             told_removed: None,
@@ -163,6 +166,9 @@ impl MemberKeys {
                 Err(failure) => restored.tell(MemberKeyEvent::NotOpened { generation, failure }),
             }
         }
+        if let Some(active) = kept.followed.active_generation {
+            keyring.set_active(active);
+        }
         if kept.followed.after_item <= last_item {
             restored.is_restored = true;
             restored.followed = kept.followed;
@@ -178,7 +184,7 @@ impl MemberKeys {
 
     /// The number behind which rows are wanted; `None` while an answer is awaited, and after a failure.
     pub fn wants_after(&self) -> Option<u64> {
-        let is_free = !self.has_failed && !self.reads_chain && self.agreement.is_none();
+        let is_free = !self.has_failed && self.reads_due == 0 && self.agreement.is_none();
         (is_free && self.facts.is_some())
             .then(|| self.open.as_ref().map_or(self.followed.after_item, |open| open.last_item))
     }
@@ -227,8 +233,15 @@ impl MemberKeys {
     /// The chain was read, for the first time or again.
     pub fn handle_chain(&mut self, facts: StreamKeyFacts, keyring: &mut Keyring) {
         self.facts = Some(facts);
-        if core::mem::take(&mut self.reads_chain) {
-            self.judge(true, keyring);
+        keyring.set_active(facts.active_generation);
+        let is_news = self.followed.active_generation != Some(facts.active_generation);
+        self.followed.active_generation = Some(facts.active_generation);
+        if self.reads_due > 0 {
+            self.reads_due -= 1;
+            self.judge(keyring);
+        }
+        if is_news && self.followed.after_item > 0 {
+            self.keep(keyring);
         }
     }
 
@@ -238,7 +251,10 @@ impl MemberKeys {
             return self.wants_after().is_some();
         }
         match self.take(number, item) {
-            Ok(true) => self.judge(false, keyring),
+            Ok(true) => {
+                self.reads_due = READS_OF_CHAIN;
+                self.judge(keyring);
+            }
             Ok(false) => {}
             Err(refusal) => self.fail(refusal, keyring),
         }
@@ -267,18 +283,18 @@ impl MemberKeys {
         }
     }
 
-    /// Judges the batch that is whole. `is_fresh`: the chain was read since it came.
-    fn judge(&mut self, is_fresh: bool, keyring: &mut Keyring) {
+    /// Judges the batch that is whole, unless the chain is to be read before.
+    fn judge(&mut self, keyring: &mut Keyring) {
         let (Some(open), Some(facts)) = (self.open.take(), self.facts) else { return };
         let generation = open.batch.encryption_generation;
         // A batch is for the generation that was active when it was committed, or for the next.
         let least_active = self.followed.least_active.max(generation.saturating_sub(1));
-        if least_active > facts.active_generation && !is_fresh {
+        if least_active > facts.active_generation && self.reads_due > 0 {
             self.open = Some(open);
-            self.reads_chain = true;
             self.outputs.push_back(MemberKeyOutput::ReadChain);
             return;
         }
+        self.reads_due = 0;
         let active = least_active.min(facts.active_generation);
         self.begin_within(&open);
         let last_item = open.last_item;
@@ -390,7 +406,7 @@ impl MemberKeys {
 
     /// Has everything up to here kept, unless an envelope of the last batch is still being opened.
     fn keep(&mut self, keyring: &Keyring) {
-        if self.agreement.is_some() || self.reads_chain || self.has_failed {
+        if self.agreement.is_some() || self.reads_due > 0 || self.has_failed {
             return;
         }
         let keys: Vec<_> =
@@ -440,6 +456,7 @@ fn from_the_start(config: &MemberKeyConfig) -> FollowedBatches {
         member: config.member,
         after_item: 0,
         batch_tail: None,
+        active_generation: None,
         least_active: 0,
         newest: None,
         begun_within: None,

@@ -32,6 +32,8 @@ object! {
         /// Number of the last item of the last whole batch; 0 before the first.
         after_item: u64,
         batch_tail: Option<Bytes32>,
+        /// The generation that the chain said last is active.
+        active_generation: Option<u64>,
         /// The lowest generation that was active when the last batch was committed, by the batches alone.
         least_active: u64,
         /// The newest generation of a batch.
