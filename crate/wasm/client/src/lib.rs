@@ -2,7 +2,9 @@
 
 mod client;
 mod holder;
+mod members;
 mod options;
+mod secret;
 mod to_js;
 
 pub use client::Client;
