@@ -12,7 +12,10 @@
  * and sends its other commands to the owner.
  */
 import { RemudaError, isTrap } from "./error.js";
-import type { Client, ClientEvent, ClientFactory, Enqueued } from "./glue.js";
+import type { Client, ClientEvent, ClientFactory, Enqueued, MemberOptions } from "./glue.js";
+import type { MemberKey } from "./member-key.js";
+import type { Vault } from "./member-vault.js";
+import { FORGETFUL } from "./member-vault.js";
 import type { BetweenTabs, Call, FromWorker, PageQuestion, Request, RequestResult, ToWorker, WorkerOptions } from "./protocol.js";
 import { UNKNOWN, lockName, tabLockName } from "./protocol.js";
 import type { AppendRecord, AppendState, Role, Status, SubscriptionSpec, TailSpec } from "./types.js";
@@ -54,6 +57,10 @@ export interface Surroundings {
   channel(name: string): Channel;
   post(message: FromWorker): void;
   sign(key: CryptoKey, digest: Uint8Array): Promise<Uint8Array>;
+  /** X25519. */
+  agree(key: MemberKey, publicKey: Uint8Array): Promise<Uint8Array>;
+  /** Where the data keys of a stream are kept, wrapped. */
+  vault(name: string): Promise<Vault>;
   tab: string;
 }
 
@@ -184,12 +191,13 @@ export class Host {
     this.#options = options;
     // Until the network runs nothing is known but this.
     if (options.storage === "memory") this.#ownStatus = { ...UNKNOWN, storage: "memory" };
-    const { key, renewsGrant, ...rest } = options;
+    const { key, renewsGrant, keyStream, ...rest } = options;
     const factory = await this.#around.load();
     this.#client = await factory.open({
       ...rest,
       sign: (digest) => (key ? this.#around.sign(key, digest) : this.#askPage({ name: "sign", digest })),
       renewGrant: renewsGrant ? () => this.#askPage({ name: "renewGrant" }) : null,
+      members: keyStream && (await this.#members(options, keyStream)),
       onEvent: (event) => this.#happened(event),
     });
     const name = lockName(options.database, options.streamId);
@@ -211,6 +219,23 @@ export class Host {
       this.#poll = setInterval(() => void this.#look(), POLL_MS);
     }
     return isOwner ? "owner" : "follower";
+  }
+
+  async #members(
+    { database, storage, streamId }: WorkerOptions,
+    { memberKey, grant, renewsGrant }: NonNullable<WorkerOptions["keyStream"]>,
+  ): Promise<MemberOptions> {
+    const vault = storage === "memory" ? FORGETFUL : await this.#around.vault(`${database}:${streamId}`);
+    return {
+      publicKey: memberKey.publicKey,
+      grant,
+      renewGrant: renewsGrant ? () => this.#askPage({ name: "renewKeyGrant" }) : null,
+      agree: (publicKey) => this.#around.agree(memberKey, publicKey),
+      load: () => vault.load(),
+      keep: async (secret) => {
+        if (await vault.keep(secret)) this.#tell({ type: "keysKept", from: this.#around.tab });
+      },
+    };
   }
 
   #close(): void {
@@ -431,6 +456,9 @@ export class Host {
         break;
       case "dataKey":
         this.#attempt(() => this.#client?.addDataKey(message.dataKey.generation, message.dataKey.key));
+        break;
+      case "keysKept":
+        if (!isOwner) this.#client?.restoreKeys().catch((thrown) => this.#report(null, thrown));
         break;
       case "taken": {
         const request = this.#requests.get(message.id);

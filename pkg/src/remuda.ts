@@ -15,6 +15,7 @@ import type {
   DataKey,
   FailureEvent,
   Item,
+  KeyEvent,
   Lane,
   LaneMutation,
   LanePage,
@@ -46,6 +47,7 @@ export interface RemudaEvents {
   receipts: CustomEvent<ReceiptsEvent>;
   transition: CustomEvent<TransitionEvent>;
   append: CustomEvent<AppendEvent>;
+  key: CustomEvent<KeyEvent>;
   failure: CustomEvent<FailureEvent>;
 }
 
@@ -77,7 +79,7 @@ type CallArguments<Name extends CallName> = Calls[Name]["arguments"];
 /**
  * A stream, received, verified and kept by a worker. Made by `connect`.
  *
- * Events: `status`, `role`, `batch`, `receipts`, `transition`, `append`, `failure`, each a `CustomEvent` with its value as `detail`. Of several tabs on one
+ * Events: `status`, `role`, `batch`, `receipts`, `transition`, `append`, `key`, `failure`, each a `CustomEvent` with its value as `detail`. Of several tabs on one
  * database one is the `owner` of the connection; all of them see the same items and the same events.
  */
 export class Remuda extends EventTarget {
@@ -87,6 +89,7 @@ export class Remuda extends EventTarget {
   readonly #options: WorkerOptions;
   readonly #sign: ((digest: Uint8Array) => Promise<Uint8Array>) | null;
   readonly #renewGrant: (() => Promise<Uint8Array>) | null;
+  readonly #renewKeyGrant: (() => Promise<Uint8Array>) | null;
   #worker: WorkerLike | null = null;
   #isOpen = false;
   #isClosed = false;
@@ -108,6 +111,7 @@ export class Remuda extends EventTarget {
     options: Omit<WorkerOptions, "key" | "renewsGrant">,
     signer: Signer,
     renewGrant: (() => Promise<Uint8Array>) | null = null,
+    renewKeyGrant: (() => Promise<Uint8Array>) | null = null,
   ) {
     super();
     this.#spawn = spawn;
@@ -115,6 +119,7 @@ export class Remuda extends EventTarget {
     this.#options = { ...options, key: isFunction ? null : signer, renewsGrant: renewGrant !== null };
     this.#sign = isFunction ? signer : null;
     this.#renewGrant = renewGrant;
+    this.#renewKeyGrant = renewKeyGrant;
   }
 
   /** The state of connection, storage and subscriptions, as last reported. */
@@ -476,6 +481,13 @@ export class Remuda extends EventTarget {
     if (question.name === "sign") {
       if (!this.#sign) throw RemudaError.client("client/unexpected", "asked to sign without a signer");
       return this.#sign(question.digest);
+    }
+    if (question.name === "renewKeyGrant") {
+      const { keyStream } = this.#options;
+      if (!keyStream || !this.#renewKeyGrant) throw RemudaError.client("client/unexpected", "asked for a grant without a source of them");
+      const grant = await this.#renewKeyGrant();
+      this.#options.keyStream = { ...keyStream, grant };
+      return grant;
     }
     if (!this.#renewGrant) throw RemudaError.client("client/unexpected", "asked for a grant without a source of them");
     const grant = await this.#renewGrant();

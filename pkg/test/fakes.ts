@@ -2,7 +2,8 @@
 import type { Client, ClientEvent, ClientFactory, Enqueued, OpenOptions } from "../src/glue.js";
 import type { Channel, Locks, Surroundings } from "../src/host.js";
 import { Host } from "../src/host.js";
-import type { BetweenTabs, Call, CallName, Calls, FromWorker } from "../src/protocol.js";
+import type { BetweenTabs, Call, CallName, Calls, FromWorker, WorkerOptions } from "../src/protocol.js";
+import { FORGETFUL } from "../src/member-vault.js";
 import { UNKNOWN } from "../src/protocol.js";
 import type {
   AppendEvent,
@@ -213,6 +214,11 @@ export class FakeClient implements Client {
   addDataKey(generation: bigint): void {
     this.dataKeys.push(generation);
   }
+  /** How often it read the kept data keys. */
+  restored = 0;
+  async restoreKeys(): Promise<void> {
+    this.restored += 1;
+  }
   online(): void {}
   close(): void {
     if (this.isRunning) this.#ended.resolve();
@@ -259,6 +265,8 @@ export class Tab {
       channel: () => (this.channel = new FakeChannel(origin)),
       post: (message) => this.#took(structuredClone(message)),
       sign: async () => new Uint8Array(64),
+      agree: async () => new Uint8Array(32),
+      vault: async () => FORGETFUL,
       tab: name,
       ...over,
     });
@@ -272,8 +280,8 @@ export class Tab {
     });
   }
 
-  open() {
-    return this.call("open", { options: OPTIONS });
+  open(over: Partial<WorkerOptions> = {}) {
+    return this.call("open", { options: { ...OPTIONS, ...over } });
   }
 
   /** As when a tab is killed: its worker says nothing any more, and the browser lets its locks go. */
@@ -307,6 +315,7 @@ export const OPTIONS = {
   allowLoopback: false,
   dataKeys: null,
   grant: new Uint8Array(1),
+  keyStream: null,
   key: null,
   renewsGrant: false,
 };
