@@ -8,6 +8,7 @@ import type {
   Failure,
   FailureEvent,
   Item,
+  KeyBatch,
   KeyEvent,
   LaneMutation,
   LanePage,
@@ -113,6 +114,7 @@ export interface Client {
   addDataKey(generation: bigint, key: Uint8Array): void;
   /** Reads the data keys that were kept, unless this client runs: then it is ahead of them. */
   restoreKeys(): Promise<void>;
+  publishKeyBatch(batch: Omit<KeyBatch, "rotationKey"> & { sign: (digest: Uint8Array) => Promise<Uint8Array> }): Promise<Uint8Array>;
   online(isOnline: boolean): void;
   close(): void;
 }

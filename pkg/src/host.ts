@@ -11,9 +11,9 @@
  * An owner runs the network and tells the others what it committed. A follower reads the same database, puts what it appends into its outbox,
  * and sends its other commands to the owner.
  */
+import type { MemberKey } from "./agreement.js";
 import { RemudaError, isTrap } from "./error.js";
 import type { Client, ClientEvent, ClientFactory, Enqueued, MemberOptions } from "./glue.js";
-import type { MemberKey } from "./member-key.js";
 import type { Vault } from "./member-vault.js";
 import { FORGETFUL } from "./member-vault.js";
 import type { BetweenTabs, Call, FromWorker, PageQuestion, Request, RequestResult, ToWorker, WorkerOptions } from "./protocol.js";
@@ -172,7 +172,7 @@ export class Host {
         else this.#tell({ type: "dismiss", from: this.#around.tab, entry: call.entry });
         return null;
       case "request":
-        return this.#role === "owner" ? ask(this.#opened(), call.request) : this.#askOwner(call.request);
+        return this.#role === "owner" ? this.#ask(this.#opened(), call.request) : this.#askOwner(call.request);
       case "addDataKey":
         this.#opened().addDataKey(call.dataKey.generation, call.dataKey.key);
         this.#tell({ type: "dataKey", from: this.#around.tab, dataKey: call.dataKey });
@@ -301,7 +301,7 @@ export class Host {
     }
     for (const [id, { taken, request }] of [...this.#requests]) {
       if (taken) this.#settle(id, ({ reject }) => reject(RemudaError.client("client/owner-lost")));
-      else ask(client, request).then(
+      else this.#ask(client, request).then(
         (result) => this.#settle(id, ({ resolve }) => resolve(result)),
         (thrown) => this.#settle(id, ({ reject }) => reject(RemudaError.from(thrown))),
       );
@@ -484,7 +484,7 @@ export class Host {
   async #askFor({ from, id, request }: BetweenTabs & { type: "request" }): Promise<void> {
     this.#tell({ type: "taken", to: from, id });
     try {
-      this.#tell({ type: "answered", to: from, id, result: await ask(this.#opened(), request) });
+      this.#tell({ type: "answered", to: from, id, result: await this.#ask(this.#opened(), request) });
     } catch (thrown) {
       this.#tell({ type: "refused", to: from, id, error: RemudaError.from(thrown).toData() });
       if (isTrap(thrown)) this.#break(thrown);
@@ -595,21 +595,25 @@ export class Host {
       this.#around.post({ type: "ask", id, question });
     });
   }
-}
 
-/** Asks the provider for one thing. */
-async function ask(client: Client, request: Request): Promise<RequestResult> {
-  switch (request.name) {
-    case "createLane":
-      return client.createLane(request.argument);
-    case "closeLane":
-      return client.closeLane(request.argument);
-    case "listLanes":
-      return client.listLanes(request.argument.after, request.argument.limit);
-    case "startRecording":
-      client.startRecording(request.argument.key, request.argument.maxBytes);
-      return null;
-    case "stopRecording":
-      return client.stopRecording();
+  /** Asks the provider for one thing. */
+  async #ask(client: Client, request: Request): Promise<RequestResult> {
+    switch (request.name) {
+      case "createLane":
+        return client.createLane(request.argument);
+      case "closeLane":
+        return client.closeLane(request.argument);
+      case "listLanes":
+        return client.listLanes(request.argument.after, request.argument.limit);
+      case "publishKeyBatch": {
+        const { rotationKey, ...batch } = request.argument;
+        return client.publishKeyBatch({ ...batch, sign: (digest) => this.#around.sign(rotationKey, digest) });
+      }
+      case "startRecording":
+        client.startRecording(request.argument.key, request.argument.maxBytes);
+        return null;
+      case "stopRecording":
+        return client.stopRecording();
+    }
   }
 }

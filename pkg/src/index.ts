@@ -9,7 +9,7 @@ export type { ClientCode } from "./error.js";
 export { generateHolderKey, holderKey } from "./holder-key.js";
 export type { HolderKey } from "./holder-key.js";
 export { generateMemberKey, memberKey } from "./member-key.js";
-export type { MemberKey, WrappedMemberKey } from "./member-key.js";
+export type { MemberKey, WrappedMemberKey } from "./agreement.js";
 export { Remuda, Subscription } from "./remuda.js";
 export { AppendTicket } from "./ticket.js";
 export type { RemudaEvents, SubscribeOptions } from "./remuda.js";

@@ -2,34 +2,15 @@
  * A member's key: X25519, what envelopes of data keys are sealed for. Where WebCrypto has X25519, the private key is not extractable.
  * Where it has not, the secret is kept wrapped under an AES-GCM key that is, and is in memory for as long as one agreement takes.
  */
+import type { MemberKey, SoftwareX25519 } from "./agreement.js";
+import { MEMBER_KEY, agree } from "./agreement.js";
 import { RemudaError } from "./error.js";
 import type { KeyStore } from "./key-store.js";
 import { openKeyStore } from "./key-store.js";
-import type { Wrapped } from "./wrapping.js";
-import { unwrap, wrap, wrappingKey } from "./wrapping.js";
-
-export interface MemberKey {
-  /** 32 bytes: what a grant binds as its HPKE key, and what envelopes name. */
-  publicKey: Uint8Array;
-  /** What agrees, and no script can read. */
-  privateKey: CryptoKey | WrappedMemberKey;
-}
-
-/** A secret that is readable only together with a key that is not. */
-export interface WrappedMemberKey extends Wrapped {
-  wrappingKey: CryptoKey;
-}
-
-/** X25519 in code, for browsers whose WebCrypto has none. */
-export interface SoftwareX25519 {
-  x25519PublicKey(secretKey: Uint8Array): Uint8Array;
-  /** Throws for a public key of small order. */
-  x25519(secretKey: Uint8Array, publicKey: Uint8Array): Uint8Array;
-}
+import { wrap, wrappingKey } from "./wrapping.js";
 
 const DATABASE = "remuda-member-keys";
 const WRAPPING = "wrapping";
-const PURPOSE = "remuda/member-key";
 
 /**
  * Makes a member key, and keeps it nowhere.
@@ -82,25 +63,6 @@ export async function keptMemberKey(
   return stored;
 }
 
-/** X25519 of a member's key and a public key. The caller erases it. Throws for a public key of small order. */
-export async function agree(
-  { privateKey }: Pick<MemberKey, "privateKey">,
-  publicKey: Uint8Array,
-  software: () => Promise<SoftwareX25519>,
-): Promise<Uint8Array> {
-  if (!("wrappingKey" in privateKey)) {
-    const theirs = await crypto.subtle.importKey("raw", new Uint8Array(publicKey), "X25519", false, []);
-    return new Uint8Array(await crypto.subtle.deriveBits({ name: "X25519", public: theirs }, privateKey, 256));
-  }
-  const { x25519 } = await software();
-  const secret = await unwrap(privateKey.wrappingKey, privateKey, PURPOSE);
-  try {
-    return x25519(secret, publicKey);
-  } finally {
-    secret.fill(0);
-  }
-}
-
 /** Null where WebCrypto has no X25519. */
 async function nativeKey(): Promise<MemberKey | null> {
   try {
@@ -121,7 +83,7 @@ async function keptSoftwareKey(store: KeyStore, software: SoftwareX25519): Promi
 async function softwareKey(wrapping: CryptoKey, { x25519PublicKey }: SoftwareX25519): Promise<MemberKey> {
   const secret = crypto.getRandomValues(new Uint8Array(32));
   try {
-    const privateKey = { ...(await wrap(wrapping, secret, PURPOSE)), wrappingKey: wrapping };
+    const privateKey = { ...(await wrap(wrapping, secret, MEMBER_KEY)), wrappingKey: wrapping };
     return { privateKey, publicKey: x25519PublicKey(secret) };
   } finally {
     secret.fill(0);

@@ -1,12 +1,13 @@
 /** The messages between a page and its worker, and between the workers of one database. All are structured clones. */
+import type { MemberKey } from "./agreement.js";
 import type { ErrorData } from "./error.js";
 import type { ClientEvent, Enqueued } from "./glue.js";
-import type { MemberKey } from "./member-key.js";
 import type {
   AppendRecord,
   Boundary,
   DataKey,
   Item,
+  KeyBatch,
   LaneMutation,
   LanePage,
   NewLane,
@@ -44,6 +45,7 @@ export interface Requests {
   createLane: { argument: NewLane; result: LaneMutation };
   closeLane: { argument: string; result: LaneMutation };
   listLanes: { argument: { after: string | null; limit: number }; result: LanePage };
+  publishKeyBatch: { argument: KeyBatch; result: Uint8Array };
   startRecording: { argument: { key: string; maxBytes: number }; result: null };
   stopRecording: { argument: null; result: Recording | null };
 }

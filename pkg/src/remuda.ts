@@ -15,6 +15,7 @@ import type {
   DataKey,
   FailureEvent,
   Item,
+  KeyBatch,
   KeyEvent,
   Lane,
   LaneMutation,
@@ -282,6 +283,18 @@ export class Remuda extends EventTarget {
     await this.#call("addDataKey", { dataKey });
     // A worker that is replaced opens with it.
     this.#options.dataKeys = [...(this.#options.dataKeys ?? []), dataKey];
+  }
+
+  /**
+   * Publishes a key batch on the key stream, and resolves to its receipt (`KeyBatchReceiptV1`, canonical bytes) once it is durable there: what
+   * the stream's owner activates a next generation with. It is sent as the same bytes until then, however often the connection breaks. The
+   * grant of `keyStream` has APPEND for it. Where another tab holds the connection, that one publishes, and is given the data key.
+   *
+   * Throws as {@link createLane}, and `encryption/empty-rotation`, `encryption/membership-too-large`, `encryption/membership-unknown`;
+   * `verify/key-generation`, `verify/signature` when the rotation key is not the stream's, `verify/envelope-root` when the provider committed something else.
+   */
+  async publishKeyBatch(batch: KeyBatch, options: { signal?: AbortSignal } = {}): Promise<Uint8Array> {
+    return this.#request({ name: "publishKeyBatch", argument: batch }, options.signal);
   }
 
   async #request<Name extends RequestName>(

@@ -1,5 +1,5 @@
 /** What an application sees of a stream. Every u64 is a `bigint`, every id 64 lower-case hex digits, every time in milliseconds. */
-import type { MemberKey } from "./member-key.js";
+import type { MemberKey } from "./agreement.js";
 
 /** What a caller should do about an error (CIP-39 §17 separates codes by remedy). */
 export type Remedy = "halt" | "retry" | "re-enter-at-boundary" | "split-scope" | "fix-request" | "surface";
@@ -297,6 +297,18 @@ export interface FailureEvent {
   type: "failure";
   key: string | null;
   failure: Failure;
+}
+
+/** A key batch to publish (CIP-39 §9.3): by the rotation workload of the stream's owner. */
+export interface KeyBatch {
+  /** The active generation, to add members to it; or the next, of which `recipients` is then the whole membership. */
+  generation: bigint;
+  /** The members' public keys, 32 bytes each. */
+  recipients: readonly Uint8Array[];
+  /** The one data key of that generation, 32 bytes. */
+  dataKey: Uint8Array;
+  /** Ed25519, which the stream's record names. Not extractable will do. */
+  rotationKey: CryptoKey;
 }
 
 /** What became of the data key of a generation, by the key stream. Items of it that were `sealed` can be read again once it is `opened`. */

@@ -1,10 +1,10 @@
 /// <reference path="./generated.d.ts" />
 /** The dedicated worker: its globals, given to {@link Host}. */
 import init, { Client, x25519, x25519PublicKey } from "../generated/client/remuda_client.js";
+import { agree } from "./agreement.js";
 import type { ClientFactory } from "./glue.js";
 import type { Channel } from "./host.js";
 import { Host } from "./host.js";
-import { agree } from "./member-key.js";
 import { openVault } from "./member-vault.js";
 import type { FromWorker, ToWorker } from "./protocol.js";
 

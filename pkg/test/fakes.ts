@@ -214,6 +214,9 @@ export class FakeClient implements Client {
   addDataKey(generation: bigint): void {
     this.dataKeys.push(generation);
   }
+  async publishKeyBatch({ generation, sign }: Parameters<Client["publishKeyBatch"]>[0]): Promise<Uint8Array> {
+    return sign(new Uint8Array(32).fill(Number(generation)));
+  }
   /** How often it read the kept data keys. */
   restored = 0;
   async restoreKeys(): Promise<void> {

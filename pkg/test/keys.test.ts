@@ -1,14 +1,15 @@
 import { createPrivateKey, createPublicKey, diffieHellman } from "node:crypto";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { KeyStore } from "../src/key-store.js";
-import type { MemberKey, SoftwareX25519 } from "../src/member-key.js";
-import { agree, generateMemberKey, keptMemberKey } from "../src/member-key.js";
+import type { MemberKey, SoftwareX25519 } from "../src/agreement.js";
+import { agree } from "../src/agreement.js";
+import { generateMemberKey, keptMemberKey } from "../src/member-key.js";
 import type { Vault } from "../src/member-vault.js";
 import { openVault } from "../src/member-vault.js";
 import type { BetweenTabs } from "../src/protocol.js";
 import type { WorkerLike } from "../src/remuda.js";
 import { Remuda } from "../src/remuda.js";
-import type { KeyEvent } from "../src/types.js";
+import type { KeyBatch, KeyEvent } from "../src/types.js";
 import type { Wrapped } from "../src/wrapping.js";
 import { unwrap, wrap, wrappingKey } from "../src/wrapping.js";
 import { OPTIONS, Origin, Tab, settle } from "./fakes.js";
@@ -229,6 +230,16 @@ describe("a host with a key stream", () => {
     expect([await tab!.client.options.members!.load(), vaults]).toEqual([null, []]);
     await plain!.open({ database: "e" });
     expect(plain!.client.options.members).toBe(null);
+  });
+
+  test("signs a batch with the rotation key, for whichever tab publishes it", async () => {
+    const { tabs: [owner, follower], keyStream } = await pair();
+    for (const tab of [owner!, follower!]) await tab.open({ keyStream });
+    const { privateKey: rotationKey } = (await crypto.subtle.generateKey("Ed25519", false, ["sign", "verify"])) as CryptoKeyPair;
+    const argument: KeyBatch = { generation: 3n, recipients: [], dataKey: new Uint8Array(32), rotationKey };
+    for (const tab of [owner!, follower!]) {
+      expect(await tab.call("request", { request: { name: "publishKeyBatch", argument } })).toEqual(new Uint8Array(64));
+    }
   });
 
   test("tells what became of a key in every tab", async () => {

@@ -3,18 +3,22 @@
 use ed25519_dalek::{Signer, SigningKey};
 use remuda_client::member_keys::{
     KeyBatchDraft, KeyBatchUpload, MemberKeyConfig, MemberKeyEvent, MemberKeyOutput, MemberKeys, StreamKeyFacts,
+    UploadStep,
 };
-use remuda_client::Keyring;
+use remuda_client::{CommandOutcome, Failure, Keyring};
 use remuda_position::{ItemAssurance, StoredItem, StoredItemBody, StoredStandardRecord};
 use remuda_verify::hpke::agree;
 use remuda_verify::key_batch::KeyBatchPosition;
 use remuda_verify::open::hpke_public_key;
+use remuda_verify::response::AnsweredResult;
 use remuda_verify::secret::SecretBytes;
 use remuda_wire::context::SigningContext;
 use remuda_wire::key::{HpkePublicKey, SigningPublicKey};
 use remuda_wire::preimage::{envelope_digest, keccak256, key_stream_id};
 use remuda_wire::record::{RecordHeader, RecordKind, RecordOrigin, StandardRecordId};
-use remuda_wire::{Bytes, Bytes24, Bytes32, Canonical, ProviderEpoch, Signature, VersionOne};
+use remuda_wire::request::RequestBody;
+use remuda_wire::response::KeyBatchStageResult;
+use remuda_wire::{Bytes, Bytes24, Bytes32, Canonical, ProviderEpoch, Remedy, Signature, Signed, VersionOne};
 
 const MAIN: Bytes32 = Bytes32([0x21; 32]);
 
@@ -388,6 +392,42 @@ fn a_member_key_that_refuses_stops_until_the_next_start() {
     alice.restart(owner.rows.len());
     assert_eq!(alice.follow(&owner), [""; 0]);
     assert_eq!(alice.generations(), [0, 1]);
+}
+
+#[test]
+fn a_large_batch_goes_in_chunks_and_each_step_waits_for_its_answer() {
+    let names: Vec<_> = (0..1_025).map(|number| format!("member {number}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let mut upload = Owner::new().compose(0, 0, &names, &data_key(0));
+    let staged = |accepted_chunks| {
+        CommandOutcome::Accepted(AnsweredResult::Staged(KeyBatchStageResult {
+            key_stream_id: key_stream_id(&MAIN),
+            batch_digest: Bytes32([1; 32]),
+            total_chunks: 2,
+            accepted_chunks,
+        }))
+    };
+    let RequestBody::BeginKeyBatch(begin) = upload.request() else { panic!("begun first") };
+    assert_eq!((begin.total_chunks, begin.batch.sorted_envelope_digests.len()), (2, 1_025));
+    // No answer, and one that says to come back later: the same bytes again.
+    let later = Failure::append_past_outbox();
+    for unanswered in
+        [CommandOutcome::Unknown, CommandOutcome::Refused(Failure { remedy: Remedy::Retry, ..later.clone() })]
+    {
+        assert_eq!(upload.handle(&unanswered), UploadStep::Send);
+        assert_eq!(upload.request(), RequestBody::BeginKeyBatch(begin.clone()));
+    }
+    assert_eq!(upload.handle(&staged(0)), UploadStep::Send);
+    let mut sent = Vec::new();
+    for index in 0..2 {
+        let RequestBody::PutKeyBatchChunk(put) = upload.request() else { panic!("a chunk") };
+        assert_eq!((put.chunk_index, put.batch_digest), (index, begin.batch.digest()));
+        sent.push(put.envelopes.len());
+        assert_eq!(upload.handle(&staged(index + 1)), UploadStep::Send);
+    }
+    assert_eq!(sent, [1_024, 1]);
+    assert!(matches!(upload.request(), RequestBody::CommitKeyBatch(_)));
+    assert_eq!(upload.handle(&CommandOutcome::Refused(later.clone())), UploadStep::Failed(later));
 }
 
 #[test]

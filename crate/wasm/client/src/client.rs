@@ -338,6 +338,17 @@ impl Client {
         keyring.borrow_mut().insert(generation, data_key(key)?).map_err(|failure| thrown(&failure))
     }
 
+    /// Publishes a key batch `{ generation, recipients, dataKey, sign }` on the key stream, however long it takes, and gives its receipt: what
+    /// the owner activates a next generation with. By the owner of the connection.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`; `encryption/membership-unknown`, another `encryption/…`; a `provider/…`; a `verify/…` of what it answered.
+    #[wasm_bindgen(js_name = publishKeyBatch)]
+    pub async fn publish_key_batch(&self, batch: JsValue) -> Result<JsValue, JsValue> {
+        let members = self.0.members.clone().ok_or_else(|| bad_argument("`keyStream` was not given on opening"))?;
+        members.publish(&batch).await
+    }
+
     /// The browser's word on the network: `true` tries again at once.
     pub fn online(&self, is_online: bool) {
         if is_online {

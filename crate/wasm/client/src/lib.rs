@@ -4,6 +4,7 @@ mod client;
 mod holder;
 mod members;
 mod options;
+mod publication;
 mod secret;
 mod to_js;
 

@@ -21,6 +21,7 @@ use crate::client::{Inner, CREDIT};
 use crate::holder::JsHolder;
 use crate::object::ToJs;
 use crate::options::{bytes, fixed, function, object, optional_function};
+use crate::publication::Uploads;
 use crate::secret::{promised_secret, promised_secrets};
 use crate::thrown::store_error;
 use crate::to_js;
@@ -45,6 +46,7 @@ pub struct Members {
     keep: Function,
     commands: Commands,
     inputs: RefCell<Option<Inputs>>,
+    uploads: Uploads,
     is_following: Cell<bool>,
     /// Something has changed since the rows were read last.
     has_changed: Cell<bool>,
@@ -70,6 +72,7 @@ impl Members {
             keep: function(options, "keep")?,
             commands,
             inputs: RefCell::new(Some(inputs)),
+            uploads: Uploads::default(),
             is_following: Cell::new(false),
             has_changed: Cell::new(false),
         })
@@ -116,7 +119,7 @@ impl Members {
                 renews_grant: members.holder.renew_grant.is_some(),
                 transports,
             };
-            let observe = |_: &Engine, event: &Event| Self::observe(&inner, event);
+            let observe = |engine: &Engine, event: &Event| members.observe(&inner, engine, event);
             if let Err(error) = driver.run(configure, observe).await {
                 inner.tell(&to_js::failure(Some(members.position), &error.into()));
             }
@@ -124,8 +127,10 @@ impl Members {
     }
 
     /// An event of the key stream's engine. Its status is none of the page's: what matters of it are its failures and its rows.
-    fn observe(inner: &Rc<Inner>, event: &Event) {
+    fn observe(&self, inner: &Rc<Inner>, engine: &Engine, event: &Event) {
         match event {
+            Event::StatusChanged => self.uploads.connected(engine.connection()),
+            Event::Settled { id, outcome } => self.uploads.settled(*id, outcome.clone()),
             Event::Segment { .. } => Self::follow(inner),
             Event::Failure { key, failure } => inner.tell(&to_js::failure(*key, failure)),
             _ => {}
@@ -138,6 +143,14 @@ impl Members {
         let Some(facts) = StreamKeyFacts::of(stream) else { return };
         members.keys.borrow_mut().handle_chain(facts, &mut keyring.borrow_mut());
         Self::follow(inner);
+    }
+
+    /// Publishes a batch, as [`Uploads::publish`].
+    ///
+    /// # Errors
+    /// Its own.
+    pub async fn publish(&self, options: &JsValue) -> Result<JsValue, JsValue> {
+        self.uploads.publish(&self.keys, &self.commands, options).await
     }
 
     /// Closes the engine of the key stream.
