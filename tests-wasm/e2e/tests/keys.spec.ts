@@ -10,6 +10,8 @@ interface Opened {
   events: KeyEvent[];
   lane: string;
   member: Uint8Array;
+  /** Whether the browser's X25519 is used, or that of the WebAssembly. */
+  isWrapped: boolean;
   isExtractable: boolean;
   rotationKey: CryptoKey;
 }
@@ -65,8 +67,10 @@ async function open(page: Page, provider: Provider): Promise<void> {
       remuda.addEventListener("key", ({ detail }) => events.push(detail));
       const seed = bytes(`302e020100300506032b657004220420${info.rotationSeed}`);
       const rotationKey = await crypto.subtle.importKey("pkcs8", seed, "Ed25519", false, ["sign"]);
-      const isExtractable = (member.privateKey as CryptoKey).extractable;
-      window.opened = { remuda, events, lane: info.lanes[0]!.id, member: member.publicKey, isExtractable, rotationKey };
+      const { publicKey, privateKey } = member;
+      const isWrapped = "wrappingKey" in privateKey;
+      const { extractable: isExtractable } = "wrappingKey" in privateKey ? privateKey.wrappingKey : privateKey;
+      window.opened = { remuda, events, lane: info.lanes[0]!.id, member: publicKey, isWrapped, isExtractable, rotationKey };
     },
     { node: provider.url, url: `${served.url}/pkg/dist/index.js` },
   );
@@ -136,7 +140,7 @@ test("keys come by the key stream while records flow, are kept wrapped, and end 
       while (!(await items.next()).done);
     })();
   });
-  expect(await page.evaluate(() => window.opened.isExtractable)).toBe(false);
+  expect(await page.evaluate(() => [window.opened.isWrapped, window.opened.isExtractable])).toEqual([false, false]);
   expect(await publish(page, 0, "me")).toBeGreaterThan(300);
   await expect.poll(() => events(page)).toEqual([["opened", 0, null]]);
   await append(page, "under the first key");
@@ -190,4 +194,26 @@ test("keys come by the key stream while records flow, are kept wrapped, and end 
     return [names.includes("remuda-data-keys"), ...found];
   });
   expect(found).toEqual([true]);
+});
+
+test("a browser without X25519 keeps a wrapped key, and opens envelopes all the same", async ({ page, provide }) => {
+  await page.addInitScript(() => {
+    const { subtle } = crypto;
+    const generateKey = subtle.generateKey.bind(subtle) as (algorithm: unknown, ...rest: unknown[]) => Promise<unknown>;
+    const without = (algorithm: unknown, ...rest: unknown[]) =>
+      algorithm === "X25519" ? Promise.reject(new DOMException("Unrecognized name.", "NotSupportedError")) : generateKey(algorithm, ...rest);
+    Object.defineProperty(subtle, "generateKey", { value: without });
+  });
+  await open(page, await provide(ENCRYPTED));
+  expect(await page.evaluate(() => [window.opened.isWrapped, window.opened.isExtractable])).toEqual([true, false]);
+  await publish(page, 0, "me");
+  await expect.poll(() => events(page)).toEqual([["opened", 0, null]]);
+  // The same key again.
+  const before = await page.evaluate(() => [...window.opened.member]);
+  await page.evaluate(() => window.opened.remuda.close());
+  await page.reload();
+  expect(await page.evaluate(async (url) => {
+    const { memberKey } = (await import(url)) as typeof import("remuda");
+    return [...(await memberKey()).publicKey];
+  }, `${served.url}/pkg/dist/index.js`)).toEqual(before);
 });

@@ -7,6 +7,7 @@ use js_sys::{Function, Promise};
 use remuda_client::member_keys::{MemberKeyConfig, MemberKeyOutput, MemberKeys, StreamKeyFacts};
 use remuda_client::{Engine, EngineConfig, Event, Keyring, SubscriptionSpec};
 use remuda_position::{AdmissionBudget, Fence, PositionKey, Store, StoreError, StoredRow};
+use remuda_web::clock::{now_ms, sleep_until};
 use remuda_web::driver::{channel, Command, Commands, Driver, Inputs};
 use remuda_wire::chain::StreamRecord;
 use remuda_wire::grant::StreamGrant;
@@ -28,6 +29,8 @@ use crate::to_js;
 
 /// What is read of the key stream's rows at a time.
 const PAGE_BYTES: usize = 1024 * 1024;
+/// How long the key stream rests after its disk failed.
+const RESUBSCRIBE_MS: u64 = 30_000;
 /// Every record of the key stream, with its receipt.
 const EVERYTHING: SubscriptionSpec = SubscriptionSpec::StandardReplay(LaneScope::Any);
 
@@ -132,9 +135,23 @@ impl Members {
             Event::StatusChanged => self.uploads.connected(engine.connection()),
             Event::Settled { id, outcome } => self.uploads.settled(*id, outcome.clone()),
             Event::Segment { .. } => Self::follow(inner),
-            Event::Failure { key, failure } => inner.tell(&to_js::failure(*key, failure)),
+            Event::Failure { key, failure } => {
+                inner.tell(&to_js::failure(*key, failure));
+                if failure.code.starts_with("store/") {
+                    self.subscribe_later();
+                }
+            }
             _ => {}
         }
+    }
+
+    /// A disk that fails again and again ends a subscription, and may be well later. While it has not ended this changes nothing.
+    fn subscribe_later(&self) {
+        let commands = self.commands.clone();
+        spawn_local(async move {
+            sleep_until(now_ms().saturating_add(RESUBSCRIBE_MS)).await;
+            commands.send(Command::Subscribe(EVERYTHING));
+        });
     }
 
     /// The main stream's record was read.
