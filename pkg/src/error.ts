@@ -5,10 +5,11 @@ const CLIENT_CODES = {
   "client/closed": ["fix-request", "The client is closed."],
   "client/invalid-argument": ["fix-request", "An argument is not what this method takes."],
   "client/no-ed25519": ["surface", "This browser has no Ed25519 in WebCrypto."],
+  "client/no-webcrypto": ["surface", "This browser has no WebCrypto here: it needs a secure context."],
   "client/no-locks": ["surface", "This browser has no Web Locks here: they need a secure context."],
   "client/no-worker": ["surface", "The worker could not be started: its script or its WebAssembly did not load."],
-  "client/key-not-kept": ["surface", "This browser did not keep the holder key that it said it stored."],
-  "client/key-store": ["surface", "The database of holder keys refused an operation."],
+  "client/key-not-kept": ["surface", "This browser did not keep a key that it said it stored."],
+  "client/key-store": ["surface", "The database of keys refused an operation."],
   "client/owner-lost": [
     "surface",
     "The tab that held the connection ended before it answered: what was asked for may have been done, or not.",

@@ -9,6 +9,8 @@ import type {
   Failure,
   FailureEvent,
   Item,
+  KeyBatch,
+  KeyEvent,
   LaneMutation,
   LanePage,
   NewLane,
@@ -40,6 +42,7 @@ export type ClientEvent =
   | AppendEvent
   | PaintedEvent
   | TailFailedEvent
+  | KeyEvent
   | FailureEvent;
 
 /** A record of a tail. */
@@ -62,6 +65,17 @@ export interface Enqueued {
   messageId: string;
 }
 
+export interface MemberOptions {
+  publicKey: Uint8Array;
+  grant: Uint8Array;
+  renewGrant: (() => Promise<Uint8Array>) | null;
+  /** X25519 with the member's key. What it gives is erased by the client, as is what `load` gives. */
+  agree: (publicKey: Uint8Array) => Promise<Uint8Array>;
+  load: () => Promise<Uint8Array | null>;
+  /** Erases what it is given. */
+  keep: (secret: Uint8Array) => Promise<void>;
+}
+
 export interface OpenOptions {
   database: string;
   storage: "durable" | "memory";
@@ -73,6 +87,8 @@ export interface OpenOptions {
   allowLoopback: boolean;
   /** Of an encrypted stream; null for one in the clear. */
   dataKeys: readonly DataKey[] | null;
+  /** The key stream, and what the member who follows it can do. */
+  members: MemberOptions | null;
   grant: Uint8Array;
   sign: (digest: Uint8Array) => Promise<Uint8Array>;
   renewGrant: (() => Promise<Uint8Array>) | null;
@@ -103,6 +119,9 @@ export interface Client {
   closeLane(lane: string): Promise<LaneMutation>;
   listLanes(after: string | null | undefined, limit: number): Promise<LanePage>;
   addDataKey(generation: bigint, key: Uint8Array): void;
+  /** Reads the data keys that were kept, unless this client runs: then it is ahead of them. */
+  restoreKeys(): Promise<void>;
+  publishKeyBatch(batch: Omit<KeyBatch, "rotationKey"> & { sign: (digest: Uint8Array) => Promise<Uint8Array> }): Promise<Uint8Array>;
   online(isOnline: boolean): void;
   close(): void;
 }

@@ -1,5 +1,6 @@
 /** The holder key of a grant: Ed25519, not extractable, kept by the browser. */
 import { RemudaError } from "./error.js";
+import { openKeyStore } from "./key-store.js";
 
 export interface HolderKey {
   /** Not extractable: it signs, and no script can read it. */
@@ -9,7 +10,6 @@ export interface HolderKey {
 }
 
 const DATABASE = "remuda-holder-keys";
-const STORE = "keys";
 
 /**
  * Makes a holder key, and keeps it nowhere.
@@ -34,17 +34,17 @@ export async function generateHolderKey(): Promise<HolderKey> {
  *   `client/key-store` when IndexedDB refuses.
  */
 export async function holderKey(name = "default"): Promise<HolderKey> {
-  const database = await openDatabase();
+  const store = await openKeyStore(DATABASE);
   try {
-    let stored = await get(database, name);
+    let stored = (await store.get(name)) as HolderKey | undefined;
     if (!stored) {
-      await add(database, name, await generateHolderKey());
-      stored = await get(database, name);
+      await store.add(name, await generateHolderKey());
+      stored = (await store.get(name)) as HolderKey | undefined;
     }
     if (!stored || !(await signs(stored))) throw RemudaError.client("client/key-not-kept");
     return stored;
   } finally {
-    database.close();
+    store.close();
   }
 }
 
@@ -57,35 +57,4 @@ async function signs({ privateKey, publicKey }: HolderKey): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-function openDatabase(): Promise<IDBDatabase> {
-  return new Promise((resolve, reject) => {
-    const request = indexedDB.open(DATABASE, 1);
-    request.onupgradeneeded = () => request.result.createObjectStore(STORE);
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(RemudaError.client("client/key-store", request.error?.message, request.error));
-  });
-}
-
-function get(database: IDBDatabase, name: string): Promise<HolderKey | undefined> {
-  return new Promise((resolve, reject) => {
-    const request = database.transaction(STORE).objectStore(STORE).get(name);
-    request.onsuccess = () => resolve(request.result as HolderKey | undefined);
-    request.onerror = () => reject(RemudaError.client("client/key-store", request.error?.message, request.error));
-  });
-}
-
-/** Stores it unless there is one. */
-function add(database: IDBDatabase, name: string, key: HolderKey): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const transaction = database.transaction(STORE, "readwrite", { durability: "strict" });
-    transaction.oncomplete = () => resolve();
-    transaction.onabort = () => reject(RemudaError.client("client/key-store", transaction.error?.message, transaction.error));
-    const request = transaction.objectStore(STORE).add(key, name);
-    request.onerror = (event) => {
-      // Another tab was first: its key is the one. The transaction is not aborted by it.
-      if (request.error?.name === "ConstraintError") event.preventDefault();
-    };
-  });
 }

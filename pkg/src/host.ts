@@ -11,8 +11,11 @@
  * An owner runs the network and tells the others what it committed. A follower reads the same database, puts what it appends into its outbox,
  * and sends its other commands to the owner.
  */
+import type { MemberKey } from "./agreement.js";
 import { RemudaError, isTrap } from "./error.js";
-import type { Client, ClientEvent, ClientFactory, Enqueued } from "./glue.js";
+import type { Client, ClientEvent, ClientFactory, Enqueued, MemberOptions } from "./glue.js";
+import type { Vault } from "./member-vault.js";
+import { FORGETFUL } from "./member-vault.js";
 import type { BetweenTabs, Call, FromWorker, PageQuestion, Request, RequestResult, ToWorker, WorkerOptions } from "./protocol.js";
 import { UNKNOWN, lockName, tabLockName } from "./protocol.js";
 import type { AppendRecord, AppendState, Role, Status, SubscriptionSpec, TailSpec } from "./types.js";
@@ -54,6 +57,10 @@ export interface Surroundings {
   channel(name: string): Channel;
   post(message: FromWorker): void;
   sign(key: CryptoKey, digest: Uint8Array): Promise<Uint8Array>;
+  /** X25519. */
+  agree(key: MemberKey, publicKey: Uint8Array): Promise<Uint8Array>;
+  /** Where the data keys of a stream are kept, wrapped. */
+  vault(name: string): Promise<Vault>;
   tab: string;
 }
 
@@ -165,7 +172,7 @@ export class Host {
         else this.#tell({ type: "dismiss", from: this.#around.tab, entry: call.entry });
         return null;
       case "request":
-        return this.#role === "owner" ? ask(this.#opened(), call.request) : this.#askOwner(call.request);
+        return this.#role === "owner" ? this.#ask(this.#opened(), call.request) : this.#askOwner(call.request);
       case "addDataKey":
         this.#opened().addDataKey(call.dataKey.generation, call.dataKey.key);
         this.#tell({ type: "dataKey", from: this.#around.tab, dataKey: call.dataKey });
@@ -184,12 +191,13 @@ export class Host {
     this.#options = options;
     // Until the network runs nothing is known but this.
     if (options.storage === "memory") this.#ownStatus = { ...UNKNOWN, storage: "memory" };
-    const { key, renewsGrant, ...rest } = options;
+    const { key, renewsGrant, keyStream, ...rest } = options;
     const factory = await this.#around.load();
     this.#client = await factory.open({
       ...rest,
       sign: (digest) => (key ? this.#around.sign(key, digest) : this.#askPage({ name: "sign", digest })),
       renewGrant: renewsGrant ? () => this.#askPage({ name: "renewGrant" }) : null,
+      members: keyStream && (await this.#members(options, keyStream)),
       onEvent: (event) => this.#happened(event),
     });
     const name = lockName(options.database, options.streamId);
@@ -211,6 +219,23 @@ export class Host {
       this.#poll = setInterval(() => void this.#look(), POLL_MS);
     }
     return isOwner ? "owner" : "follower";
+  }
+
+  async #members(
+    { database, storage, streamId }: WorkerOptions,
+    { memberKey, grant, renewsGrant }: NonNullable<WorkerOptions["keyStream"]>,
+  ): Promise<MemberOptions> {
+    const vault = storage === "memory" ? FORGETFUL : await this.#around.vault(`${database}:${streamId}`);
+    return {
+      publicKey: memberKey.publicKey,
+      grant,
+      renewGrant: renewsGrant ? () => this.#askPage({ name: "renewKeyGrant" }) : null,
+      agree: (publicKey) => this.#around.agree(memberKey, publicKey),
+      load: () => vault.load(),
+      keep: async (secret) => {
+        if (await vault.keep(secret)) this.#tell({ type: "keysKept", from: this.#around.tab });
+      },
+    };
   }
 
   #close(): void {
@@ -276,7 +301,7 @@ export class Host {
     }
     for (const [id, { taken, request }] of [...this.#requests]) {
       if (taken) this.#settle(id, ({ reject }) => reject(RemudaError.client("client/owner-lost")));
-      else ask(client, request).then(
+      else this.#ask(client, request).then(
         (result) => this.#settle(id, ({ resolve }) => resolve(result)),
         (thrown) => this.#settle(id, ({ reject }) => reject(RemudaError.from(thrown))),
       );
@@ -432,6 +457,9 @@ export class Host {
       case "dataKey":
         this.#attempt(() => this.#client?.addDataKey(message.dataKey.generation, message.dataKey.key));
         break;
+      case "keysKept":
+        if (!isOwner) this.#client?.restoreKeys().catch((thrown) => this.#report(null, thrown));
+        break;
       case "taken": {
         const request = this.#requests.get(message.id);
         if (request) {
@@ -456,7 +484,7 @@ export class Host {
   async #askFor({ from, id, request }: BetweenTabs & { type: "request" }): Promise<void> {
     this.#tell({ type: "taken", to: from, id });
     try {
-      this.#tell({ type: "answered", to: from, id, result: await ask(this.#opened(), request) });
+      this.#tell({ type: "answered", to: from, id, result: await this.#ask(this.#opened(), request) });
     } catch (thrown) {
       this.#tell({ type: "refused", to: from, id, error: RemudaError.from(thrown).toData() });
       if (isTrap(thrown)) this.#break(thrown);
@@ -567,28 +595,32 @@ export class Host {
       this.#around.post({ type: "ask", id, question });
     });
   }
-}
 
-/** Asks the provider for one thing. */
-async function ask(client: Client, request: Request): Promise<RequestResult> {
-  switch (request.name) {
-    case "createLane":
-      return client.createLane(request.argument);
-    case "closeLane":
-      return client.closeLane(request.argument);
-    case "listLanes":
-      return client.listLanes(request.argument.after, request.argument.limit);
-    case "startRecording":
-      client.startRecording(request.argument.key, request.argument.maxBytes);
-      return null;
-    case "stopRecording":
-      return client.stopRecording();
-    case "hydrate":
-      return client.hydrate(request.argument.spec, request.argument.generation);
-    case "draftSnapshots":
-      return client.draftSnapshots(request.argument.key, request.argument.lastItem, request.argument.parts);
-    case "acceptGap":
-      client.acceptGap(request.argument);
-      return null;
+  /** Asks the provider for one thing. */
+  async #ask(client: Client, request: Request): Promise<RequestResult> {
+    switch (request.name) {
+      case "createLane":
+        return client.createLane(request.argument);
+      case "closeLane":
+        return client.closeLane(request.argument);
+      case "listLanes":
+        return client.listLanes(request.argument.after, request.argument.limit);
+      case "publishKeyBatch": {
+        const { rotationKey, ...batch } = request.argument;
+        return client.publishKeyBatch({ ...batch, sign: (digest) => this.#around.sign(rotationKey, digest) });
+      }
+      case "startRecording":
+        client.startRecording(request.argument.key, request.argument.maxBytes);
+        return null;
+      case "stopRecording":
+        return client.stopRecording();
+      case "hydrate":
+        return client.hydrate(request.argument.spec, request.argument.generation);
+      case "draftSnapshots":
+        return client.draftSnapshots(request.argument.key, request.argument.lastItem, request.argument.parts);
+      case "acceptGap":
+        client.acceptGap(request.argument);
+        return null;
+    }
   }
 }

@@ -8,6 +8,8 @@ export { RemudaError } from "./error.js";
 export type { ClientCode } from "./error.js";
 export { generateHolderKey, holderKey } from "./holder-key.js";
 export type { HolderKey } from "./holder-key.js";
+export { generateMemberKey, memberKey } from "./member-key.js";
+export type { MemberKey, WrappedMemberKey } from "./agreement.js";
 export { Remuda, Subscription } from "./remuda.js";
 export { AppendTicket } from "./ticket.js";
 export type { RemudaEvents, SubscribeOptions } from "./remuda.js";
@@ -39,6 +41,7 @@ export async function connect(options: ConnectOptions): Promise<Remuda> {
   if (endpoints.length > 0 && !options.allowLoopback) {
     throw RemudaError.client("client/invalid-argument", "endpoint needs allowLoopback");
   }
+  const { keyStream } = options;
   if (typeof Worker === "undefined") throw RemudaError.client("client/no-worker");
   if (!globalThis.navigator?.locks) throw RemudaError.client("client/no-locks");
 
@@ -55,9 +58,13 @@ export async function connect(options: ConnectOptions): Promise<Remuda> {
       allowLoopback: options.allowLoopback ?? false,
       dataKeys: options.dataKeys ?? null,
       grant: options.grant,
+      keyStream: keyStream
+        ? { memberKey: keyStream.memberKey, grant: keyStream.grant, renewsGrant: keyStream.renewGrant !== undefined }
+        : null,
     },
     options.signer,
     options.renewGrant ?? null,
+    keyStream?.renewGrant ?? null,
   );
   await remuda.open();
   const online = () => remuda.online(true);

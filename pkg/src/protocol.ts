@@ -1,4 +1,5 @@
 /** The messages between a page and its worker, and between the workers of one database. All are structured clones. */
+import type { MemberKey } from "./agreement.js";
 import type { ErrorData } from "./error.js";
 import type { ClientEvent, Enqueued } from "./glue.js";
 import type { ExpectedGeneration, Hydrated, SnapshotDraft, SnapshotPart } from "./snapshots.js";
@@ -7,6 +8,7 @@ import type {
   Boundary,
   DataKey,
   Item,
+  KeyBatch,
   LaneMutation,
   LanePage,
   NewLane,
@@ -30,18 +32,21 @@ export interface WorkerOptions {
   allowLoopback: boolean;
   dataKeys: readonly DataKey[] | null;
   grant: Uint8Array;
+  /** The key stream, and the member who follows it. */
+  keyStream: { memberKey: MemberKey; grant: Uint8Array; renewsGrant: boolean } | null;
   key: CryptoKey | null;
   renewsGrant: boolean;
 }
 
 /** What a worker asks its page for; both are answered with bytes. */
-export type PageQuestion = { name: "sign"; digest: Uint8Array } | { name: "renewGrant" };
+export type PageQuestion = { name: "sign"; digest: Uint8Array } | { name: "renewGrant" } | { name: "renewKeyGrant" };
 
 /** What the owner of the connection asks the provider for, and what it is answered with. Records go through the outbox instead. */
 export interface Requests {
   createLane: { argument: NewLane; result: LaneMutation };
   closeLane: { argument: string; result: LaneMutation };
   listLanes: { argument: { after: string | null; limit: number }; result: LanePage };
+  publishKeyBatch: { argument: KeyBatch; result: Uint8Array };
   startRecording: { argument: { key: string; maxBytes: number }; result: null };
   stopRecording: { argument: null; result: Recording | null };
   hydrate: { argument: { spec: SubscriptionSpec; generation: ExpectedGeneration }; result: Hydrated };
@@ -111,6 +116,8 @@ export type BetweenTabs =
   | { type: "answered"; to: string; id: number; result: RequestResult }
   /** A tab was given a data key: what it opens can be read in every tab. */
   | { type: "dataKey"; from: string; dataKey: DataKey }
+  /** The owner has kept more data keys: they are read from where it kept them, and are in no message. */
+  | { type: "keysKept"; from: string }
   | { type: "refused"; to: string; id: number; error: ErrorData }
   /** A tab has put more into the outbox: the owner reads it there. */
   | { type: "enqueued"; from: string }

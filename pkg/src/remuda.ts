@@ -17,6 +17,8 @@ import type {
   DataKey,
   FailureEvent,
   Item,
+  KeyBatch,
+  KeyEvent,
   Lane,
   LaneMutation,
   LanePage,
@@ -50,6 +52,7 @@ export interface RemudaEvents {
   transition: CustomEvent<TransitionEvent>;
   gap: CustomEvent<GapEvent>;
   append: CustomEvent<AppendEvent>;
+  key: CustomEvent<KeyEvent>;
   failure: CustomEvent<FailureEvent>;
 }
 
@@ -81,7 +84,7 @@ type CallArguments<Name extends CallName> = Calls[Name]["arguments"];
 /**
  * A stream, received, verified and kept by a worker. Made by `connect`.
  *
- * Events: `status`, `role`, `batch`, `receipts`, `transition`, `gap`, `append`, `failure`, each a `CustomEvent` with its value as `detail`. Of several tabs on one
+ * Events: `status`, `role`, `batch`, `receipts`, `transition`, `gap`, `append`, `key`, `failure`, each a `CustomEvent` with its value as `detail`. Of several tabs on one
  * database one is the `owner` of the connection; all of them see the same items and the same events.
  */
 export class Remuda extends EventTarget {
@@ -91,6 +94,7 @@ export class Remuda extends EventTarget {
   readonly #options: WorkerOptions;
   readonly #sign: ((digest: Uint8Array) => Promise<Uint8Array>) | null;
   readonly #renewGrant: (() => Promise<Uint8Array>) | null;
+  readonly #renewKeyGrant: (() => Promise<Uint8Array>) | null;
   #worker: WorkerLike | null = null;
   #isOpen = false;
   #isClosed = false;
@@ -114,6 +118,7 @@ export class Remuda extends EventTarget {
     options: Omit<WorkerOptions, "key" | "renewsGrant">,
     signer: Signer,
     renewGrant: (() => Promise<Uint8Array>) | null = null,
+    renewKeyGrant: (() => Promise<Uint8Array>) | null = null,
   ) {
     super();
     this.#spawn = spawn;
@@ -121,6 +126,7 @@ export class Remuda extends EventTarget {
     this.#options = { ...options, key: isFunction ? null : signer, renewsGrant: renewGrant !== null };
     this.#sign = isFunction ? signer : null;
     this.#renewGrant = renewGrant;
+    this.#renewKeyGrant = renewKeyGrant;
   }
 
   /** The state of connection, storage and subscriptions, as last reported. */
@@ -294,6 +300,18 @@ export class Remuda extends EventTarget {
     await this.#call("addDataKey", { dataKey });
     // A worker that is replaced opens with it.
     this.#options.dataKeys = [...(this.#options.dataKeys ?? []), dataKey];
+  }
+
+  /**
+   * Publishes a key batch on the key stream, and resolves to its receipt (`KeyBatchReceiptV1`, canonical bytes) once it is durable there: what
+   * the stream's owner activates a next generation with. It is sent as the same bytes until then, however often the connection breaks. The
+   * grant of `keyStream` has APPEND for it. Where another tab holds the connection, that one publishes, and is given the data key.
+   *
+   * Throws as {@link createLane}, and `encryption/empty-rotation`, `encryption/membership-too-large`, `encryption/membership-unknown`;
+   * `verify/key-generation`, `verify/signature` when the rotation key is not the stream's, `verify/envelope-root` when the provider committed something else.
+   */
+  async publishKeyBatch(batch: KeyBatch, options: { signal?: AbortSignal } = {}): Promise<Uint8Array> {
+    return this.#request({ name: "publishKeyBatch", argument: batch }, options.signal);
   }
 
   async #request<Name extends RequestName>(
@@ -521,6 +539,13 @@ export class Remuda extends EventTarget {
     if (question.name === "sign") {
       if (!this.#sign) throw RemudaError.client("client/unexpected", "asked to sign without a signer");
       return this.#sign(question.digest);
+    }
+    if (question.name === "renewKeyGrant") {
+      const { keyStream } = this.#options;
+      if (!keyStream || !this.#renewKeyGrant) throw RemudaError.client("client/unexpected", "asked for a grant without a source of them");
+      const grant = await this.#renewKeyGrant();
+      this.#options.keyStream = { ...keyStream, grant };
+      return grant;
     }
     if (!this.#renewGrant) throw RemudaError.client("client/unexpected", "asked for a grant without a source of them");
     const grant = await this.#renewGrant();

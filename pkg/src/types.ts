@@ -1,4 +1,5 @@
 /** What an application sees of a stream. Every u64 is a `bigint`, every id 64 lower-case hex digits, every time in milliseconds. */
+import type { MemberKey } from "./agreement.js";
 
 import type { Place } from "./snapshots.js";
 
@@ -330,11 +331,46 @@ export interface FailureEvent {
   failure: Failure;
 }
 
+/** A key batch to publish (CIP-39 §9.3): by the rotation workload of the stream's owner. */
+export interface KeyBatch {
+  /** The active generation, to add members to it; or the next, of which `recipients` is then the whole membership. */
+  generation: bigint;
+  /** The members' public keys, 32 bytes each. */
+  recipients: readonly Uint8Array[];
+  /** The one data key of that generation, 32 bytes. */
+  dataKey: Uint8Array;
+  /** Ed25519, which the stream's record names. Not extractable will do. */
+  rotationKey: CryptoKey;
+}
+
+/** What became of the data key of a generation, by the key stream. Items of it that were `sealed` can be read again once it is `opened`. */
+export interface KeyEvent {
+  type: "key";
+  /**
+   * - `opened`: its key is known. Whether it is the active one, the chain says.
+   * - `removed`: its batch names this member not. What was sealed up to `lastReadable` stays readable; null when nothing ever was.
+   * - `not-opened`: the envelope gave no key, for what `failure` says. The following goes on.
+   * - `failed`: the batches are not what they must be, or the member's key could not be used: nothing more is followed until the next start.
+   */
+  state: "opened" | "removed" | "not-opened" | "failed";
+  generation: bigint | null;
+  lastReadable: bigint | null;
+  failure: Failure | null;
+}
+
 /** `owner`: this tab holds the connection. `follower`: another one of this origin does, and this one reads the same database. */
 export type Role = "owner" | "follower";
 
 /** Signs 32-byte digests as the holder of the grant: a non-extractable WebCrypto key, or a function of your own. */
 export type Signer = CryptoKey | ((digest: Uint8Array) => Promise<Uint8Array>);
+
+export interface KeyStreamOptions {
+  memberKey: MemberKey;
+  /** `StreamGrantV1` of the key stream, canonical bytes. */
+  grant: Uint8Array;
+  /** As that of {@link ConnectOptions}, for the key stream. */
+  renewGrant?: () => Promise<Uint8Array>;
+}
 
 export interface ConnectOptions {
   /** The base URL of the chain node that the stream and the provider are read from; or of several, which must agree. */
@@ -361,6 +397,11 @@ export interface ConnectOptions {
    * is given, is refused as `encryption/mismatch`.
    */
   dataKeys?: readonly DataKey[];
+  /**
+   * Follows the key stream of an encrypted stream, so that data keys come by themselves, as `key` events tell. `grant` is of the key stream,
+   * with REPLAY, for the same signer. `memberKey` is what {@link memberKey} gives: its public key is what the grant of the main stream binds.
+   */
+  keyStream?: KeyStreamOptions;
   /** Overrides the registered endpoints, of one transport or of both (`ws:`, `http:`); only with `allowLoopback`. */
   endpoint?: string | URL | (string | URL)[];
   /** Opts in to `http://` and `ws://` on loopback, for development. Default false. */

@@ -1,9 +1,11 @@
 /// <reference path="./generated.d.ts" />
 /** The dedicated worker: its globals, given to {@link Host}. */
-import init, { Client } from "../generated/client/remuda_client.js";
+import init, { Client, x25519, x25519PublicKey } from "../generated/client/remuda_client.js";
+import { agree } from "./agreement.js";
 import type { ClientFactory } from "./glue.js";
 import type { Channel } from "./host.js";
 import { Host } from "./host.js";
+import { openVault } from "./member-vault.js";
 import type { FromWorker, ToWorker } from "./protocol.js";
 
 const scope = self as unknown as {
@@ -20,6 +22,8 @@ const host = new Host({
   channel: (name) => new BroadcastChannel(name) as Channel,
   post: (message) => scope.postMessage(message),
   sign: async (key, digest) => new Uint8Array(await crypto.subtle.sign("Ed25519", key, new Uint8Array(digest))),
+  agree: (key, publicKey) => agree(key, publicKey, async () => ({ x25519, x25519PublicKey })),
+  vault: openVault,
   tab: crypto.randomUUID(),
 });
 

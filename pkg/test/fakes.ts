@@ -2,7 +2,8 @@
 import type { Client, ClientEvent, ClientFactory, Enqueued, OpenOptions } from "../src/glue.js";
 import type { Channel, Locks, Surroundings } from "../src/host.js";
 import { Host } from "../src/host.js";
-import type { BetweenTabs, Call, CallName, Calls, FromWorker } from "../src/protocol.js";
+import type { BetweenTabs, Call, CallName, Calls, FromWorker, WorkerOptions } from "../src/protocol.js";
+import { FORGETFUL } from "../src/member-vault.js";
 import { UNKNOWN } from "../src/protocol.js";
 import type { ExpectedGeneration, Hydrated, SnapshotDraft, SnapshotPart } from "../src/snapshots.js";
 import type {
@@ -234,6 +235,14 @@ export class FakeClient implements Client {
   addDataKey(generation: bigint): void {
     this.dataKeys.push(generation);
   }
+  async publishKeyBatch({ generation, sign }: Parameters<Client["publishKeyBatch"]>[0]): Promise<Uint8Array> {
+    return sign(new Uint8Array(32).fill(Number(generation)));
+  }
+  /** How often it read the kept data keys. */
+  restored = 0;
+  async restoreKeys(): Promise<void> {
+    this.restored += 1;
+  }
   online(): void {}
   close(): void {
     if (this.isRunning) this.#ended.resolve();
@@ -280,6 +289,8 @@ export class Tab {
       channel: () => (this.channel = new FakeChannel(origin)),
       post: (message) => this.#took(structuredClone(message)),
       sign: async () => new Uint8Array(64),
+      agree: async () => new Uint8Array(32),
+      vault: async () => FORGETFUL,
       tab: name,
       ...over,
     });
@@ -293,8 +304,8 @@ export class Tab {
     });
   }
 
-  open() {
-    return this.call("open", { options: OPTIONS });
+  open(over: Partial<WorkerOptions> = {}) {
+    return this.call("open", { options: { ...OPTIONS, ...over } });
   }
 
   /** As when a tab is killed: its worker says nothing any more, and the browser lets its locks go. */
@@ -328,6 +339,7 @@ export const OPTIONS = {
   allowLoopback: false,
   dataKeys: null,
   grant: new Uint8Array(1),
+  keyStream: null,
   key: null,
   renewsGrant: false,
 };

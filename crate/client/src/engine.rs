@@ -24,7 +24,7 @@ use remuda_session::{
     ApiMisuse, Backoff, ChannelConfig, CreditTarget, HandshakeConfig, Link, PostId, RequestHandle, SessionConfig, Slot,
     SocketId, Transports,
 };
-use remuda_wire::chain::{EndpointTransport, ProviderEndpoint};
+use remuda_wire::chain::{EndpointTransport, ProviderEndpoint, StreamRecord};
 use remuda_wire::context::{FinalizedView, SigningContext};
 use remuda_wire::grant::StreamGrant;
 use remuda_wire::preimage::keccak256;
@@ -138,6 +138,17 @@ pub enum Output {
     Event(Event),
 }
 
+/// A read of the latest view beside that which starts a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reread {
+    /// None is wanted.
+    No,
+    /// It was asked for.
+    Asked,
+    /// It failed, and is asked for again at this time.
+    At(u64),
+}
+
 /// The engine. See the crate for how to drive it.
 #[derive(Debug)]
 pub struct Engine {
@@ -150,6 +161,7 @@ pub struct Engine {
     /// When the latest chain read is tried again; it precedes everything else.
     chain_retry_at_ms: Option<u64>,
     chain_attempts: u32,
+    chain_reread: Reread,
     subscriptions: BTreeMap<PositionKey, Subscription>,
     /// Open subscriptions of the session by their id there.
     routes: BTreeMap<Bytes32, PositionKey>,
@@ -198,6 +210,7 @@ impl Engine {
             in_session: false,
             chain_retry_at_ms: None,
             chain_attempts: 0,
+            chain_reread: Reread::No,
             subscriptions: BTreeMap::new(),
             routes: BTreeMap::new(),
             opening: BTreeMap::new(),
@@ -256,14 +269,29 @@ impl Engine {
         let re_entries =
             self.subscriptions.iter().filter(|(key, it)| self.can_open(key, it)).filter_map(|(_, it)| it.due_at());
         let tails = self.tails.values().filter(|_| self.in_session).filter_map(Tail::due_at);
-        let own =
-            [self.channel.wake_at(), self.chain_retry_at_ms, key_retry, self.outbox_wake_at(), self.renewal.wake_at()];
+        let reread = match self.chain_reread {
+            Reread::At(at_ms) => Some(at_ms),
+            Reread::No | Reread::Asked => None,
+        };
+        let own = [
+            self.channel.wake_at(),
+            self.chain_retry_at_ms,
+            reread,
+            key_retry,
+            self.outbox_wake_at(),
+            self.renewal.wake_at(),
+        ];
         own.into_iter().flatten().chain(re_entries).chain(tails).min()
     }
 
     /// The stream.
     pub const fn stream_id(&self) -> Bytes32 {
         self.config.stream_id
+    }
+
+    /// Its record on the chain as last read.
+    pub fn stream(&self) -> Option<&StreamRecord> {
+        self.keys.stream()
     }
 
     /// How it stands to its provider.

@@ -106,6 +106,8 @@ pub struct Hydrated {
 pub enum Event {
     /// The connection, a boundary, or the state of a subscription changed.
     StatusChanged,
+    /// The latest view of the chain was read: [`crate::Engine::stream`].
+    ChainRead,
     /// A verified batch is durable.
     Batch {
         /// Of which position.

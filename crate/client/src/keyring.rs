@@ -3,7 +3,7 @@
 //! Rows hold ciphertext. A record is opened when it is read, so one that came before its key opens once the key is here,
 //! and taking a key away closes what it opened.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use remuda_verify::payload::{open_payload, seal_payload};
@@ -19,6 +19,10 @@ use crate::failure::Failure;
 #[derive(Debug, Default)]
 pub struct Keyring {
     keys: BTreeMap<u64, SecretBytes>,
+    /// Generations of which two different keys were given.
+    disputed: BTreeSet<u64>,
+    /// The generation that the chain said last is active.
+    active: Option<u64>,
 }
 
 /// What became of a payload.
@@ -39,10 +43,13 @@ impl Keyring {
     ///
     /// # Errors
     /// `encryption/generation-conflict` for another key of a generation that has one: a generation has one data key (§9.4), so
-    /// one of the two is false, and what opened under the first still must.
+    /// one of the two is false, and what opened under the first still must. Nothing is sealed under either.
     pub fn insert(&mut self, generation: u64, key: SecretBytes) -> Result<(), Failure> {
         match self.keys.get(&generation) {
-            Some(known) if !known.is_same(&key) => Err(generation_conflict()),
+            Some(known) if !known.is_same(&key) => {
+                self.disputed.insert(generation);
+                Err(generation_conflict())
+            }
             Some(_) => Ok(()),
             None => {
                 self.keys.insert(generation, key);
@@ -53,6 +60,7 @@ impl Keyring {
 
     /// Erases the key of a generation. True when there was one.
     pub fn remove(&mut self, generation: u64) -> bool {
+        self.disputed.remove(&generation);
         self.keys.remove(&generation).is_some()
     }
 
@@ -61,14 +69,31 @@ impl Keyring {
         self.keys.keys().copied()
     }
 
-    /// Seals the payload of a request under the newest key. `nonce` is fresh random bytes, used for nothing else.
+    /// The key of a generation.
+    pub(crate) fn key(&self, generation: u64) -> Option<&SecretBytes> {
+        self.keys.get(&generation)
+    }
+
+    /// Takes the active generation of the stream record: from now on nothing is sealed under another (§9.4). A later one may be
+    /// known already, and is inert; an earlier one is over. A generation never falls.
+    pub fn set_active(&mut self, generation: u64) {
+        self.active = self.active.max(Some(generation));
+    }
+
+    /// Seals the payload of a request under the key of the active generation, or under the newest while the chain was never read.
+    /// `nonce` is fresh random bytes, used for nothing else.
     ///
     /// # Errors
-    /// `encryption/no-key` without any key; `encryption/payload-too-large` when the sealed payload is above the protocol's
-    /// limit.
+    /// `encryption/no-key` without that key; `encryption/generation-conflict` where two keys of it were given;
+    /// `encryption/payload-too-large` when the sealed payload is above the protocol's limit.
     pub fn seal(&self, request: AppendRequest, nonce: Bytes24) -> Result<AppendRequest, Failure> {
-        let (generation, key) = self.keys.last_key_value().ok_or_else(no_key)?;
-        let mut request = AppendRequest { encryption_generation: *generation, nonce, ..request };
+        let newest = || self.keys.keys().next_back().copied();
+        let generation = self.active.or_else(newest).ok_or_else(no_key)?;
+        let key = self.keys.get(&generation).ok_or_else(no_key)?;
+        if self.disputed.contains(&generation) {
+            return Err(generation_conflict());
+        }
+        let mut request = AppendRequest { encryption_generation: generation, nonce, ..request };
         let sealed = seal_payload(key, &request.header(), &request.payload).map_err(|_| too_large())?;
         request.payload = Bytes::new(sealed).map_err(|_| too_large())?;
         Ok(request)
@@ -103,7 +128,7 @@ fn no_key() -> Failure {
         code: "encryption/no-key".into(),
         remedy: Remedy::Surface,
         rule: "CIP-39 §9.1".into(),
-        meaning: "the stream is encrypted and this member holds no data key yet".into(),
+        meaning: "the stream is encrypted and this member holds no data key of its active generation yet".into(),
     }
 }
 
@@ -167,6 +192,26 @@ mod tests {
         let refused = keyring.insert(3, SecretBytes::new([2; 32])).unwrap_err();
         assert_eq!((refused.code.as_str(), refused.remedy), ("encryption/generation-conflict", Remedy::Surface));
         assert_eq!(keyring.open(&sealed.header(), &sealed.payload), OpenedPayload::Opened(b"plain".to_vec()));
+        // Whichever is the false one, nobody is sent anything under it.
+        let refused = keyring.seal(request(b"plain"), Bytes24([9; 24])).unwrap_err();
+        assert_eq!(refused.code, "encryption/generation-conflict");
+    }
+
+    #[test]
+    fn only_the_active_generation_seals() {
+        let mut keyring = Keyring::default();
+        keyring.insert(1, SecretBytes::new([1; 32])).expect("the first");
+        keyring.insert(2, SecretBytes::new([2; 32])).expect("the next, which is inert");
+        keyring.set_active(1);
+        let generation = |keyring: &Keyring| {
+            keyring.seal(request(b"plain"), Bytes24([9; 24])).map(|sealed| sealed.encryption_generation)
+        };
+        assert_eq!(generation(&keyring), Ok(1));
+        keyring.set_active(2);
+        keyring.set_active(1);
+        assert_eq!(generation(&keyring), Ok(2), "a generation never falls");
+        keyring.set_active(3);
+        assert_eq!(generation(&keyring).unwrap_err().code, "encryption/no-key", "its envelope has not come");
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod event;
 mod failure;
 mod key_book;
 mod keyring;
+pub mod member_keys;
 mod outbox;
 mod outcome;
 pub mod receiver;

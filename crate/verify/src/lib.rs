@@ -16,7 +16,8 @@
 //! | [`key_batch`] | §9.3, §9.4 key batches: chain, membership, receipt, records |
 //! | [`secret`] | bytes that are erased when dropped (feature `secret`) |
 //! | [`payload`] | §9.1 payloads, sealed and opened (feature `payload`) |
-//! | [`key_derivation`], [`open`] | §9.2 and §9.3 derived keys, envelopes (feature `open`) |
+//! | [`hpke`], [`open`] | §9.1 and §9.3 envelopes, sealed and opened (feature `envelope`) |
+//! | [`key_derivation`] | §9.2 derived keys (feature `open`) |
 //! | [`response`], [`group_config`] | §13.2 whether a result answers its request, §13.1 group configurations |
 //! | [`snapshot`] | §15 everything that a reader checks before it hydrates |
 //! | [`sorted`] | the one map of everything here |
@@ -38,11 +39,13 @@ pub mod fast;
 pub mod grant;
 pub mod group;
 pub mod group_config;
+#[cfg(feature = "envelope")]
+pub mod hpke;
 pub mod key_batch;
 #[cfg(feature = "open")]
 pub mod key_derivation;
 pub mod merkle;
-#[cfg(feature = "open")]
+#[cfg(feature = "envelope")]
 pub mod open;
 #[cfg(feature = "payload")]
 pub mod payload;

@@ -14,7 +14,7 @@ use remuda_client::{
     SubscriptionSpec, TailKey,
 };
 use remuda_position::outbox::OutboxEntry;
-use remuda_position::{commit, Committed, Fence, PositionKey, Store, StoreError, StoredPosition};
+use remuda_position::{commit, Committed, PositionKey, Store, StoreError, StoredPosition};
 use remuda_session::{ApiMisuse, PostId, Slot, SocketId, Transport, TransportError, Transports};
 use remuda_wire::chain::EndpointTransport;
 use remuda_wire::context::FinalizedView;
@@ -128,6 +128,8 @@ pub enum Command {
     Dismiss(u64),
     /// The browser says that the network is back: try now.
     Online,
+    /// Read the latest view of the chain.
+    ReadChain,
     /// Close for good.
     Close,
 }
@@ -183,8 +185,6 @@ pub struct Driver<S, H> {
 /// Why a driver could not begin.
 #[derive(Debug)]
 pub enum StartError {
-    /// The database gave no ownership.
-    Store(StoreError),
     /// The grant is of another chain or stream.
     Misuse(ApiMisuse),
     /// The platform gives no random bytes.
@@ -205,18 +205,17 @@ impl<S: Store + 'static, H: Holder + 'static> Driver<S, H> {
         }
     }
 
-    /// Takes ownership of the database and drives until closed. `observe` is called with every event, when the engine is
-    /// in a consistent state.
+    /// Drives until closed, for the owner of the database. `observe` is called with every event, when the engine is in a
+    /// consistent state.
     ///
     /// # Errors
     /// [`StartError`]; once it runs, failures are events.
     pub async fn run(
         mut self,
-        configure: impl FnOnce(Fence, Option<Transports>) -> EngineConfig,
+        configure: impl FnOnce(Option<Transports>) -> EngineConfig,
         observe: impl Fn(&Engine, &Event),
     ) -> Result<(), StartError> {
-        let fence = self.store.take_fence().await.map_err(StartError::Store)?;
-        let mut engine = Engine::new(configure(fence, self.addresses.transports())).map_err(StartError::Misuse)?;
+        let mut engine = Engine::new(configure(self.addresses.transports())).map_err(StartError::Misuse)?;
         engine.handle_start(random_bytes().map_err(StartError::NoRandomness)?);
         loop {
             self.drain(&mut engine, &observe);
@@ -303,6 +302,7 @@ impl<S: Store + 'static, H: Holder + 'static> Driver<S, H> {
             Input::Command(Command::Enqueued) => engine.handle_enqueued(),
             Input::Command(Command::Dismiss(number)) => engine.dismiss(number, now),
             Input::Command(Command::Online) => engine.handle_online(now),
+            Input::Command(Command::ReadChain) => engine.read_chain(),
             // Taken by the loop.
             Input::Command(Command::Close) => {}
         }
@@ -435,7 +435,6 @@ pub(crate) const fn transport_error(fault: &HttpFault) -> TransportError {
 impl From<StartError> for Failure {
     fn from(error: StartError) -> Self {
         match error {
-            StartError::Store(error) => Self::from(&error),
             StartError::Misuse(misuse) => Self::from(misuse),
             StartError::NoRandomness(_) => Self {
                 code: "client/no-randomness".into(),

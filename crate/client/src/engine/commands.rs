@@ -7,7 +7,7 @@ use remuda_session::ApiMisuse;
 use remuda_wire::chain::Purpose;
 use remuda_wire::request::{CloseSubscriptionRequest, RequestBody};
 
-use super::{Engine, Output};
+use super::{Engine, Output, Reread};
 use crate::command::{Asker, CommandId, CommandOutcome, PendingRequest};
 use crate::event::Event;
 use crate::failure::Failure;
@@ -73,6 +73,12 @@ impl Engine {
         self.outbox.resume();
         self.channel.handle_online(now_ms);
         self.handle_time(now_ms);
+    }
+
+    /// Reads the latest view of the chain, which is told by [`Event::ChainRead`]: again and again until that succeeds.
+    pub fn read_chain(&mut self) {
+        self.chain_reread = Reread::Asked;
+        self.outputs.push_back(Output::ReadChain { view: None });
     }
 
     /// Ends a subscription. What is durable stays.

@@ -12,7 +12,7 @@ use remuda_wire::response::ResponseBody;
 use remuda_wire::verdict::{Refusal, VerifyError};
 use remuda_wire::{Bytes32, Canonical, Remedy, Signature};
 
-use super::{Engine, Output};
+use super::{Engine, Output, Reread};
 use crate::command::{Asker, PendingRequest};
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
@@ -82,9 +82,18 @@ impl Engine {
         answer: Result<&[u8], ChainReadError>,
         now_ms: u64,
     ) {
+        let generation = |engine: &Self| engine.stream().map(|stream| stream.encryption_generation);
+        let generation_before = generation(self);
         match answer {
             Ok(bytes) => match self.keys.handle_read(bytes, view) {
                 Ok(()) => {
+                    if view.is_none() {
+                        self.chain_reread = Reread::No;
+                        self.tell(Event::ChainRead);
+                    } else if generation(self) != generation_before {
+                        // A later one may be active by now, and whoever seals must know.
+                        self.read_chain();
+                    }
                     if let (Some((_, recorder)), Ok(read)) = (&mut self.recorder, BrokerState::from_bytes(bytes)) {
                         recorder.chain_read(read);
                     }
@@ -180,6 +189,10 @@ impl Engine {
     fn chain_failed(&mut self, view: Option<&FinalizedView>, failure: Failure, retry_at_ms: Option<u64>, now_ms: u64) {
         let is_awaited = view.map_or_else(|| self.awaits_start(), |view| self.awaits_read(view));
         if !is_awaited {
+            if view.is_none() && self.chain_reread != Reread::No {
+                let at_ms = retry_at_ms.or_else(|| self.chain_retry(now_ms)).unwrap_or(now_ms);
+                self.chain_reread = Reread::At(at_ms);
+            }
             return;
         }
         self.chain_attempts = self.chain_attempts.saturating_add(1);
@@ -203,6 +216,9 @@ impl Engine {
             self.chain_retry_at_ms = None;
             self.set_connection(Connection::Connecting);
             self.outputs.push_back(Output::ReadChain { view: None });
+        }
+        if matches!(self.chain_reread, Reread::At(at_ms) if at_ms <= now_ms) {
+            self.read_chain();
         }
         if let Waiting::Key { view, retry_at_ms } = &mut self.waiting {
             if retry_at_ms.is_some_and(|at_ms| at_ms <= now_ms) {

@@ -201,6 +201,10 @@ impl Engine {
                 self.fail(None, Failure::from(error));
             }
         } else {
+            if kind == ErrorKind::EncryptionGenerationStale {
+                // What is sealed from now on is to be under the generation that is active now.
+                self.read_chain();
+            }
             self.outbox.refused(number, &Failure::from(error));
         }
     }

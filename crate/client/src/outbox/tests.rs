@@ -95,7 +95,11 @@ fn what_was_acknowledged_before_the_session_goes_first_if_it_comes_back() {
     let live = |_: &Bytes32| Some(Reconciliation { batch_ms: 100, live_since_ms: Some(1_000) });
     let mut outbox = outbox(vec![entry(1, 0, OutboxState::Provisional(id(8))), entry(2, 0, OutboxState::Queued)]);
     assert_eq!(send(&mut outbox, live, 1_000), [0; 0]);
-    assert_eq!((send(&mut outbox, live, 1_000_000), outbox.wake_at(true, live)), (vec![], None), "however long it takes");
+    assert_eq!(
+        (send(&mut outbox, live, 1_000_000), outbox.wake_at(true, live)),
+        (vec![], None),
+        "however long it takes"
+    );
     assert_eq!(outbox.lineage_ended(0, |_| true), 0, "of another lineage");
     assert_eq!(outbox.lineage_ended(1, |_| true), 1);
     assert_eq!(send(&mut outbox, live, 1_000), [1]);

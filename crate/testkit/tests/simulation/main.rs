@@ -7,6 +7,7 @@ mod grants;
 mod honest;
 mod lies;
 mod lifecycle;
+mod member_keys;
 mod outbox;
 mod provider;
 mod random;

@@ -4,12 +4,14 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ed25519_dalek::Signer;
 use remuda_client::ChainReadError;
 use remuda_dev_provider::broker::application_header;
 use remuda_dev_provider::chain::Operation;
 use remuda_dev_provider::demo;
 use remuda_dev_provider::exchange::Connection;
 use remuda_dev_provider::http::Site;
+use remuda_dev_provider::lie::Lie;
 use remuda_dev_provider::refusal::Code;
 use remuda_dev_provider::server::site;
 use remuda_dev_provider::settings::{Class, Settings};
@@ -20,10 +22,10 @@ use remuda_session::TransportError;
 use remuda_wire::context::{FinalizedView, SigningContext};
 use remuda_wire::frame::ClientFrame;
 use remuda_wire::grant::StreamGrant;
-use remuda_wire::preimage::keccak256;
+use remuda_wire::preimage::{keccak256, key_stream_id};
 use remuda_wire::record::FastRecordId;
 use remuda_wire::scope::{LaneScope, LaneSet};
-use remuda_wire::{Bytes, Bytes32, Canonical, ProviderEpoch};
+use remuda_wire::{Bytes, Bytes32, Canonical, ProviderEpoch, Signature};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -155,10 +157,10 @@ impl Provider {
         Some(Peer { sent, received })
     }
 
-    /// A chain read.
-    pub fn read_chain(&self, view: Option<&FinalizedView>) -> Result<Vec<u8>, ChainReadError> {
+    /// A chain read of one of its streams.
+    pub fn read_chain(&self, stream_id: &Bytes32, view: Option<&FinalizedView>) -> Result<Vec<u8>, ChainReadError> {
         let running = self.running.as_ref().ok_or(ChainReadError::Transport(TransportError::Offline))?;
-        let state = running.site.exchange.broker.chain.broker_state(view.map(|view| &view.block_hash));
+        let state = running.site.exchange.broker.chain.broker_state_of(stream_id, view.map(|view| &view.block_hash));
         Ok(state.ok_or(ChainReadError::Gone)?.to_bytes())
     }
 
@@ -202,6 +204,16 @@ impl Provider {
         self.site().exchange.broker.chain.stream().stream_id
     }
 
+    /// The stream's rotation key signs: the owner's rotation workload does.
+    pub fn sign_rotation(&self, digest: &Bytes32) -> Signature {
+        Signature(self.site().exchange.broker.keys.rotation.sign(&digest.0).to_bytes())
+    }
+
+    /// What it tells from now on.
+    pub fn tell(&self, lies: Vec<Lie>, after: u64) {
+        self.site().exchange.tell(lies, Some(after));
+    }
+
     /// The generation that appends are sealed under.
     pub fn encryption_generation(&self) -> u64 {
         self.site().exchange.broker.chain.stream().encryption_generation
@@ -219,11 +231,21 @@ impl Provider {
 
     /// A grant of everything for `holder`.
     pub fn grant(&self, holder: &Bytes32, ttl_ms: u64) -> StreamGrant {
+        self.grant_of(&self.stream_id(), &["APPEND", "CONSUME", "REPLAY", "LANE_ADMIN"], holder, ttl_ms)
+    }
+
+    /// A grant to read the key stream, and to publish batches there.
+    pub fn key_grant(&self, holder: &Bytes32, ttl_ms: u64) -> StreamGrant {
+        self.grant_of(&key_stream_id(&self.stream_id()), &["APPEND", "REPLAY"], holder, ttl_ms)
+    }
+
+    fn grant_of(&self, stream_id: &Bytes32, verbs: &[&str], holder: &Bytes32, ttl_ms: u64) -> StreamGrant {
         let broker = &self.site().exchange.broker;
         let request = serde_json::json!({
             "holderKey": holder.to_string(),
+            "stream": stream_id.to_string(),
             "ttlMs": ttl_ms,
-            "verbs": ["APPEND", "CONSUME", "REPLAY", "LANE_ADMIN"],
+            "verbs": verbs,
             // Envelopes are not opened here, so any other key will do.
             "hpkeKey": broker.chain.stream().encrypted.then(|| keccak256(&holder.0).to_string()),
         });

@@ -86,7 +86,7 @@ fn only_endpoints_of_the_chain_are_known() {
         let client = world.open_client(Vec::new());
         assert!(world.clients[client].engine.endpoints().is_empty(), "nothing can be dialled before the chain is read");
         world.run_for(500).await;
-        let read = world.provider.read_chain(None).expect("a running chain");
+        let read = world.provider.read_chain(&world.stream_id, None).expect("a running chain");
         let registered = BrokerState::from_bytes(&read).expect("canonical").provider.expect("a provider").endpoints;
         assert!(!registered.is_empty());
         assert_eq!(world.clients[client].engine.endpoints(), &registered[..]);

@@ -21,13 +21,13 @@ use remuda_dev_provider::settings::Settings;
 use remuda_dev_provider::time::Clock;
 use remuda_position::memory::MemoryStore;
 use remuda_position::outbox::{OutboxKey, OutboxWrite};
-use remuda_position::{commit, Admission, AdmissionBudget, Committed, PositionKey, Store, StoreError};
+use remuda_position::{commit, Admission, AdmissionBudget, Committed, Fence, PositionKey, Store, StoreError};
 use remuda_session::{CreditTarget, PostId, Slot, SocketId, TransportError, Transports};
 use remuda_verify::response::AnsweredResult;
 use remuda_wire::context::{FinalizedView, SigningContext};
 use remuda_wire::frame::{ClientFrame, ClientMessage};
 use remuda_wire::grant::StreamGrant;
-use remuda_wire::preimage::keccak256;
+use remuda_wire::preimage::{keccak256, key_stream_id};
 use remuda_wire::request::{AppendRequest, OpenSubscriptionRequest, RequestBody};
 use remuda_wire::{Bytes32, Signature};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
@@ -64,9 +64,19 @@ struct Arrived {
     input: Input,
 }
 
+/// Which of the two streams an engine is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// The main stream.
+    Main,
+    /// Its key stream, followed in the same process.
+    Keys,
+}
+
 /// One tab: an engine, and what it has told.
 pub struct Client {
     pub engine: Engine,
+    stream: Stream,
     pub events: Vec<(u64, Event)>,
     /// How each command was settled.
     pub settled: BTreeMap<u64, Vec<CommandOutcome>>,
@@ -112,9 +122,11 @@ pub struct World {
     pub store: MemoryStore,
     /// The demo lanes, also while no provider runs.
     pub lanes: Vec<Bytes32>,
-    context: SigningContext,
+    pub context: SigningContext,
     pub stream_id: Bytes32,
     grant: Option<StreamGrant>,
+    key_grant: Option<StreamGrant>,
+    fence: Option<Fence>,
     pub outbox: OutboxKey,
     /// Every entry of the outbox that there ever was, as it was enqueued.
     pub appended: BTreeMap<u64, AppendRequest>,
@@ -173,6 +185,8 @@ impl World {
             context: provider.context(),
             stream_id: provider.stream_id(),
             grant: None,
+            key_grant: None,
+            fence: None,
             outbox: OutboxKey::derive(&provider.context(), &provider.stream_id()),
             provider,
             store: MemoryStore::default(),
@@ -207,9 +221,15 @@ impl World {
 
     /// Opens a tab that takes the database over. Gives its number.
     pub fn open_client(&mut self, specs: Vec<SubscriptionSpec>) -> usize {
-        let engine = self.engine();
+        self.open_engine(Stream::Main, specs)
+    }
+
+    /// Opens an engine of a tab. That of the key stream shares the ownership of the database.
+    pub fn open_engine(&mut self, stream: Stream, specs: Vec<SubscriptionSpec>) -> usize {
+        let engine = self.engine(stream);
         self.clients.push(Client {
             engine,
+            stream,
             events: Vec::new(),
             settled: BTreeMap::new(),
             specs,
@@ -231,20 +251,31 @@ impl World {
         client
     }
 
-    fn engine(&mut self) -> Engine {
-        let fence = now(self.store.take_fence()).expect("a store in memory");
-        if self.provider.is_running() {
-            self.grant = Some(self.provider.grant(&Bytes32(self.key.verifying_key().to_bytes()), self.grant_ttl_ms));
+    fn engine(&mut self, stream: Stream) -> Engine {
+        let (holder, ttl_ms) = (Bytes32(self.key.verifying_key().to_bytes()), self.grant_ttl_ms);
+        if stream == Stream::Main {
+            self.fence = Some(now(self.store.take_fence()).expect("a store in memory"));
         }
+        if self.provider.is_running() {
+            match stream {
+                Stream::Main => self.grant = Some(self.provider.grant(&holder, ttl_ms)),
+                Stream::Keys => self.key_grant = Some(self.provider.key_grant(&holder, ttl_ms)),
+            }
+        }
+        // While nobody gives a new one, the last is remembered.
+        let (stream_id, grant) = match stream {
+            Stream::Main => (self.stream_id, &self.grant),
+            Stream::Keys => (key_stream_id(&self.stream_id), &self.key_grant),
+        };
+        let grant = grant.clone().expect("a provider ran at first");
         let config = EngineConfig {
             context: self.context.clone(),
-            stream_id: self.stream_id,
-            // While nobody gives a new one, the last is remembered.
-            grant: self.grant.clone().expect("a provider ran at first"),
-            fence,
+            stream_id,
+            grant,
+            fence: self.fence.expect("the main stream is opened first"),
             budget: AdmissionBudget::default(),
             credit: self.credit,
-            encrypted: self.keyring.is_some(),
+            encrypted: stream == Stream::Main && self.keyring.is_some(),
             renews_grant: self.renews_grant,
             transports: Some(self.transports),
         };
@@ -262,9 +293,18 @@ impl World {
         self.drain(client);
     }
 
-    /// The process of a tab dies; another begins on the same database.
+    /// The process of a tab dies, with its engine of the key stream; another begins on the same database.
     pub fn crash(&mut self, client: usize) {
-        let engine = self.engine();
+        self.replace(client);
+        for other in 0..self.clients.len() {
+            if other != client && self.clients[other].stream == Stream::Keys {
+                self.replace(other);
+            }
+        }
+    }
+
+    fn replace(&mut self, client: usize) {
+        let engine = self.engine(self.clients[client].stream);
         let tab = &mut self.clients[client];
         tab.exchanges.drain().for_each(|(_, exchange)| exchange.abort());
         tab.sockets.clear();
@@ -532,8 +572,11 @@ impl World {
                     let fails = core::mem::take(&mut self.fail_renewals);
                     self.fail_renewals = fails.saturating_sub(1);
                     let signer = if self.another_holder { &another_key() } else { &self.key };
-                    let holder = Bytes32(signer.verifying_key().to_bytes());
-                    let grant = (fails == 0).then(|| self.provider.grant(&holder, self.grant_ttl_ms).into());
+                    let (holder, ttl_ms) = (Bytes32(signer.verifying_key().to_bytes()), self.grant_ttl_ms);
+                    let grant = (fails == 0 && self.provider.is_running()).then(|| match self.clients[client].stream {
+                        Stream::Main => self.provider.grant(&holder, ttl_ms).into(),
+                        Stream::Keys => self.provider.key_grant(&holder, ttl_ms).into(),
+                    });
                     self.later(client, Input::Grant(grant));
                 }
                 Output::ReadChain { view } => {
@@ -542,7 +585,7 @@ impl World {
                     } else if view.is_some() && self.random.chance(self.weather.gone) {
                         Err(ChainReadError::Gone)
                     } else {
-                        self.provider.read_chain(view.as_ref())
+                        self.provider.read_chain(&self.clients[client].engine.stream_id(), view.as_ref())
                     };
                     let wait = self.latency() + Duration::from_millis(self.weather.slow_read_ms);
                     self.later_exactly(client, wait, Input::Chain { view, answer });

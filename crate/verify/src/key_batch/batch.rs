@@ -176,7 +176,17 @@ impl VerifiedKeyBatch {
         // is a false identity of our receipt, not a receipt of another stream.
         let claimed_key_stream_id = receipt.key_stream_id;
         let receipt = Authority { context, stream_id: &claimed_key_stream_id, keys }.authenticate(receipt)?;
+        self.check_receipt(&receipt)?;
+        Ok(receipt)
+    }
+
+    /// Checks that an authentic receipt is of exactly this batch.
+    ///
+    /// # Errors
+    /// [`VerifyError::KeyIdentity`], then [`VerifyError::EnvelopeRoot`].
+    pub fn check_receipt(&self, receipt: &Verified<KeyBatchReceipt>) -> Result<(), VerifyError> {
         let same = receipt.key_stream_id == self.key_stream_id
+            && receipt.main_stream_id == self.batch.stream_id
             && receipt.encryption_generation == self.batch.encryption_generation
             && receipt.batch_digest == self.digest
             && usize::try_from(receipt.envelope_count) == Ok(self.envelopes.len());
@@ -184,7 +194,7 @@ impl VerifiedKeyBatch {
             return Err(VerifyError::KeyIdentity);
         }
         if receipt.envelope_root == self.envelope_root {
-            Ok(receipt)
+            Ok(())
         } else {
             Err(VerifyError::EnvelopeRoot)
         }

@@ -12,3 +12,4 @@ mod batch;
 mod records;
 
 pub use batch::{batch_context_digest, KeyBatchPosition, VerifiedKeyBatch};
+pub use records::MaterialisedRecord;

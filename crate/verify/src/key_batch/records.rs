@@ -16,9 +16,19 @@ use crate::authentic::{Authority, KeySource, Verified};
 
 /// One record of the run.
 struct KeyRecord<'a> {
-    delivery: &'a RecordDelivery,
-    sequence: u64,
+    record: MaterialisedRecord<'a>,
     receipt: Verified<AppendReceipt>,
+}
+
+/// A record of a key stream, whose place in its chains was judged elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct MaterialisedRecord<'a> {
+    /// Its sequence.
+    pub sequence: u64,
+    /// Its header.
+    pub header: &'a RecordHeader,
+    /// Its payload.
+    pub payload: &'a [u8],
 }
 
 impl VerifiedKeyBatch {
@@ -44,12 +54,17 @@ impl VerifiedKeyBatch {
         let records: Result<Vec<_>, VerifyError> = replayed?
             .into_iter()
             .map(|(delivery, sequence, receipt)| {
-                Ok(KeyRecord { delivery, sequence, receipt: authority.authenticate(receipt.clone())? })
+                let record = MaterialisedRecord { sequence, header: &delivery.header, payload: &delivery.payload };
+                Ok(KeyRecord { record, receipt: authority.authenticate(receipt.clone())? })
             })
             .collect();
         let records = records?;
         self.check_chain(&records, receipt, global_tail)?;
-        self.check_layout(&records, receipt)?;
+        let materialised: Vec<_> = records.iter().map(|record| record.record).collect();
+        if receipt.is_some_and(|receipt| materialised.first().is_some_and(|it| it.sequence != receipt.first_sequence)) {
+            return Err(VerifyError::KeyMaterialization.into());
+        }
+        self.verify_layout(&materialised)?;
         let last = records.last().ok_or(VerifyError::KeyMaterialization)?.receipt.digest();
         if receipt.is_some_and(|receipt| receipt.final_append_receipt != last) {
             return Err(VerifyError::FinalAppendReceipt.into());
@@ -86,7 +101,7 @@ impl VerifiedKeyBatch {
         global_tail: Option<Bytes32>,
     ) -> Result<(), VerifyError> {
         let context = &self.batch.context;
-        let is_first_of_stream = first.sequence == 0;
+        let is_first_of_stream = first.record.sequence == 0;
         let genesis = is_first_of_stream.then(|| stream_receipt_genesis(context, &self.key_stream_id));
         let named = [global_tail, receipt.map(|receipt| receipt.previous_global_receipt), genesis];
         if named.iter().flatten().any(|tail| *tail != first.receipt.previous_global_receipt) {
@@ -99,13 +114,12 @@ impl VerifiedKeyBatch {
         Ok(())
     }
 
-    fn check_layout(
-        &self,
-        records: &[KeyRecord<'_>],
-        receipt: Option<&Verified<KeyBatchReceipt>>,
-    ) -> Result<(), VerifyError> {
+    /// Verifies that these are the records of this batch, header first, whose receipts were judged already.
+    ///
+    /// # Errors
+    /// [`VerifyError::KeyMaterialization`].
+    pub fn verify_layout(&self, records: &[MaterialisedRecord<'_>]) -> Result<(), VerifyError> {
         let (header, envelopes) = records.split_first().ok_or(VerifyError::KeyMaterialization)?;
-        let starts_in_range = receipt.is_none_or(|receipt| receipt.first_sequence == header.sequence);
         let contiguous = records.iter().zip(header.sequence..).all(|(record, sequence)| record.sequence == sequence);
         let complete = envelopes.len() == self.envelopes.len();
         let generation = self.batch.encryption_generation;
@@ -115,7 +129,7 @@ impl VerifiedKeyBatch {
             .iter()
             .zip(listed)
             .all(|(record, (envelope, digest))| record.holds(RecordKind::KeyEnvelope, digest, generation, envelope));
-        if starts_in_range && contiguous && complete && header_fits && envelopes_fit {
+        if contiguous && complete && header_fits && envelopes_fit {
             Ok(())
         } else {
             Err(VerifyError::KeyMaterialization)
@@ -123,10 +137,10 @@ impl VerifiedKeyBatch {
     }
 }
 
-impl KeyRecord<'_> {
+impl MaterialisedRecord<'_> {
     /// True when this record is `content`, framed as §9.3 says. Only its `created_at_ms` is the provider's to choose.
     fn holds(&self, kind: RecordKind, message_id: &Bytes32, generation: u64, content: &impl Canonical) -> bool {
-        let header = &self.delivery.header;
+        let header = self.header;
         let framed = RecordHeader {
             stream_id: header.stream_id,
             lane_id: Bytes32::ZERO,
@@ -139,7 +153,7 @@ impl KeyRecord<'_> {
             encryption_generation: generation,
             nonce: Bytes24::ZERO,
         };
-        *header == framed && *self.delivery.payload == *content.to_bytes()
+        *header == framed && *self.payload == *content.to_bytes()
     }
 }
 

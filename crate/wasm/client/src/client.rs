@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
-use js_sys::{Array, Function};
+use js_sys::{Array, Function, Uint8Array};
 use remuda_client::{Append, CommandId, EngineConfig, Event, Failure, Keyring, SubscriptionSpec, TailKey};
 use remuda_position::memory::MemoryStore;
 use remuda_position::outbox::OutboxKey;
@@ -25,28 +25,31 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::JsValue;
 
 use crate::holder::JsHolder;
+use crate::members::Members;
 use crate::object::Builder;
 use crate::options::{
-    asked_for, bytes, data_key, digest, flag, function, keyring, member, object, optional_count, optional_function,
-    optional_text, text, texts, AskedFor,
+    asked_for, bytes, data_key, digest, flag, function, keyring, member, object, optional, optional_count,
+    optional_function, optional_text, text, texts, AskedFor,
 };
 use crate::thrown::{bad_argument, store_error, thrown};
 use crate::{snapshots, to_js};
 
 /// How far a subscription may be sent ahead: some batches of the default size.
-const CREDIT: CreditTarget = CreditTarget { records: 4_096, bytes: 8 * 1024 * 1024 };
+pub(crate) const CREDIT: CreditTarget = CreditTarget { records: 4_096, bytes: 8 * 1024 * 1024 };
 
-struct Inner {
-    store: Rc<AnyStore>,
+pub(crate) struct Inner {
+    pub(crate) store: Rc<AnyStore>,
     context: SigningContext,
     stream_id: Bytes32,
     grant: StreamGrant,
-    addresses: Addresses,
+    pub(crate) addresses: Addresses,
     holder: Rc<JsHolder>,
     /// The data keys, of a stream that the application expects to be encrypted.
-    keyring: Option<RefCell<Keyring>>,
+    pub(crate) keyring: Option<RefCell<Keyring>>,
+    /// Where data keys come from by themselves.
+    pub(crate) members: Option<Rc<Members>>,
     on_event: Function,
-    commands: Commands,
+    pub(crate) commands: Commands,
     inputs: RefCell<Option<Inputs>>,
     /// The promises of commands that are not settled.
     pending: RefCell<BTreeMap<CommandId, (Function, Function)>>,
@@ -83,18 +86,22 @@ impl Client {
             "memory" => AnyStore::Memory(MemoryStore::default()),
             _ => return Err(bad_argument("`storage` is \"durable\" or \"memory\"")),
         };
+        let sign = function(&options, "sign")?;
+        let members = optional(&options, "members").map(|it| Members::open(&it, &grant, sign.clone())).transpose()?;
+        let mut keyring = keyring(&member(&options, "dataKeys"))?;
+        if members.is_some() {
+            keyring.get_or_insert_default();
+        }
         let (commands, inputs) = channel();
-        Ok(Self(Rc::new(Inner {
+        let client = Self(Rc::new(Inner {
             store: Rc::new(store),
             context,
             stream_id,
             grant,
             addresses,
-            holder: Rc::new(JsHolder {
-                sign: function(&options, "sign")?,
-                renew_grant: optional_function(&options, "renewGrant")?,
-            }),
-            keyring: keyring(&member(&options, "dataKeys"))?.map(RefCell::new),
+            holder: Rc::new(JsHolder { sign, renew_grant: optional_function(&options, "renewGrant")? }),
+            keyring: keyring.map(RefCell::new),
+            members: members.map(Rc::new),
             on_event: function(&options, "onEvent")?,
             commands,
             inputs: RefCell::new(Some(inputs)),
@@ -102,7 +109,21 @@ impl Client {
             next_command: Cell::new(0),
             tails: RefCell::default(),
             recordings: RefCell::default(),
-        })))
+        }));
+        client.restore_keys().await?;
+        Ok(client)
+    }
+
+    /// Takes the data keys that were kept, by this database's owner or by another life of this tab.
+    ///
+    /// # Errors
+    /// Throws a `store/…`.
+    #[wasm_bindgen(js_name = restoreKeys)]
+    pub async fn restore_keys(&self) -> Result<(), JsValue> {
+        match (&self.0.members, &self.0.keyring) {
+            (Some(members), Some(keyring)) => members.restore(&self.0, keyring).await,
+            _ => Ok(()),
+        }
     }
 
     /// Drives the network until [`Client::close`]. Once per client.
@@ -120,7 +141,9 @@ impl Client {
             inner.commands.clone(),
             inputs,
         );
-        let configure = |fence, transports| EngineConfig {
+        let fence = inner.store.take_fence().await.map_err(|error| store_error(&error))?;
+        Members::run(&inner, fence);
+        let configure = |transports| EngineConfig {
             context: inner.context.clone(),
             stream_id: inner.stream_id,
             grant: inner.grant.clone(),
@@ -310,20 +333,33 @@ impl Client {
     /// Throws `misuse/argument` for a key of another length, or of a stream that is not expected to be encrypted;
     /// `encryption/generation-conflict` when the generation has another key.
     #[wasm_bindgen(js_name = addDataKey)]
-    pub fn add_data_key(&self, generation: u64, key: &[u8]) -> Result<(), JsValue> {
+    pub fn add_data_key(&self, generation: u64, key: &Uint8Array) -> Result<(), JsValue> {
         let keyring = self.0.keyring.as_ref().ok_or_else(|| bad_argument("`dataKeys` was not given on opening"))?;
         keyring.borrow_mut().insert(generation, data_key(key)?).map_err(|failure| thrown(&failure))
+    }
+
+    /// Publishes a key batch `{ generation, recipients, dataKey, sign }` on the key stream, however long it takes, and gives its receipt: what
+    /// the owner activates a next generation with. By the owner of the connection.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`; `encryption/membership-unknown`, another `encryption/…`; a `provider/…`; a `verify/…` of what it answered.
+    #[wasm_bindgen(js_name = publishKeyBatch)]
+    pub async fn publish_key_batch(&self, batch: JsValue) -> Result<JsValue, JsValue> {
+        let members = self.0.members.clone().ok_or_else(|| bad_argument("`keyStream` was not given on opening"))?;
+        members.publish(&batch).await
     }
 
     /// The browser's word on the network: `true` tries again at once.
     pub fn online(&self, is_online: bool) {
         if is_online {
             self.0.commands.send(Command::Online);
+            self.0.members.iter().for_each(|members| members.online());
         }
     }
 
     /// Closes for good; [`Client::run`] resolves.
     pub fn close(&self) {
+        self.0.members.iter().for_each(|members| members.close());
         self.0.commands.send(Command::Close);
     }
 }
@@ -380,11 +416,17 @@ impl Inner {
         });
     }
 
-    fn observe(&self, engine: &remuda_client::Engine, event: &Event) {
+    fn observe(self: &Rc<Self>, engine: &remuda_client::Engine, event: &Event) {
         match event {
             Event::StatusChanged => {
                 let status = to_js::status(engine, self.store.health());
                 self.tell(&Builder::new().with("type", "status").with_value("status", &status).build());
+            }
+            Event::ChainRead => {
+                if let (Some(keyring), Some(stream)) = (&self.keyring, engine.stream()) {
+                    keyring.borrow_mut().set_active(stream.encryption_generation);
+                    Members::chain_read(self, stream);
+                }
             }
             Event::Settled { id, outcome } => self.settle(*id, to_js::command_outcome(outcome)),
             Event::Hydrated { id, outcome } => {
@@ -421,7 +463,7 @@ impl Inner {
         self.tell(&wake.build());
     }
 
-    fn tell(&self, event: &JsValue) {
+    pub(crate) fn tell(&self, event: &JsValue) {
         // An observer that throws is its own fault: the engine goes on.
         drop(self.on_event.call1(&JsValue::UNDEFINED, event));
     }

@@ -2,7 +2,10 @@
 
 mod client;
 mod holder;
+mod members;
 mod options;
+mod publication;
+mod secret;
 mod snapshots;
 mod to_js;
 

@@ -1,6 +1,6 @@
 //! Reading what is particular to a client of streams.
 
-use js_sys::{Array, Function};
+use js_sys::{Array, Function, Uint8Array};
 use remuda_client::{Keyring, SubscriptionSpec};
 use remuda_verify::secret::SecretBytes;
 use remuda_wire::scope::{LaneScope, LaneSet};
@@ -8,6 +8,7 @@ use wasm_bindgen::{JsCast, JsValue};
 
 pub use remuda_wasm_js::options::*;
 
+use crate::secret::secret;
 use crate::thrown::{bad_argument, thrown};
 
 /// A small count that may be absent.
@@ -23,8 +24,8 @@ pub fn optional_function(options: &JsValue, name: &str) -> Result<Option<Functio
 }
 
 /// A data key, 32 bytes.
-pub fn data_key(key: &[u8]) -> Result<SecretBytes, JsValue> {
-    key.try_into().map(SecretBytes::new).map_err(|_| bad_argument("a data key has 32 bytes"))
+pub fn data_key(key: &Uint8Array) -> Result<SecretBytes, JsValue> {
+    secret(key).ok_or_else(|| bad_argument("a data key has 32 bytes"))
 }
 
 /// `{ generation: bigint, key: Uint8Array }[]`; absent for a stream that is not encrypted.
@@ -36,7 +37,8 @@ pub fn keyring(keys: &JsValue) -> Result<Option<Keyring>, JsValue> {
     let mut keyring = Keyring::default();
     for entry in keys.dyn_ref::<Array>().ok_or_else(wrong)?.iter() {
         let generation = u64::try_from(member(&entry, "generation")).map_err(|_| wrong())?;
-        let key = data_key(&bytes(&entry, "key")?)?;
+        let key: Uint8Array = member(&entry, "key").dyn_into().map_err(|_| wrong())?;
+        let key = data_key(&key)?;
         keyring.insert(generation, key).map_err(|failure| thrown(&failure))?;
     }
     Ok(Some(keyring))

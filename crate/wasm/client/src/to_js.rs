@@ -1,6 +1,7 @@
 //! Items, boundaries, statuses and events as plain objects.
 
 use js_sys::{Array, Uint8Array};
+use remuda_client::member_keys::MemberKeyEvent;
 use remuda_client::{
     CommandOutcome, Connection, Engine, Event, Failure, Keyring, OpenedPayload, OutboxCounts, Recording, Subscription,
     SubscriptionSpec, SubscriptionState, TailKey,
@@ -265,6 +266,7 @@ pub fn status(engine: &Engine, storage: &str) -> JsValue {
 pub fn event(event: &Event) -> Option<JsValue> {
     let object = match event {
         Event::StatusChanged
+        | Event::ChainRead
         | Event::Settled { .. }
         | Event::Hydrated { .. }
         | Event::Drafted { .. }
@@ -314,12 +316,36 @@ pub fn event(event: &Event) -> Option<JsValue> {
             update.client_message_id,
             &update.state,
         ),
-        Event::Failure { key, failure } => Builder::new()
-            .with("type", "failure")
-            .with("key", &key.map(|key| key.0))
-            .with_value("failure", &failure_object(failure, remuda_web::clock::now_ms())),
+        Event::Failure { key, failure } => return Some(self::failure(*key, failure)),
     };
     Some(object.build())
+}
+
+/// A failure, of a subscription or of everything.
+pub fn failure(key: Option<PositionKey>, failure: &Failure) -> JsValue {
+    Builder::new()
+        .with("type", "failure")
+        .with("key", &key.map(|key| key.0))
+        .with_value("failure", &failure_object(failure, remuda_web::clock::now_ms()))
+        .build()
+}
+
+/// What became of the key of a generation.
+pub fn member_key(event: &MemberKeyEvent) -> JsValue {
+    let (state, generation, last_readable, failure) = match event {
+        MemberKeyEvent::Opened { generation } => ("opened", Some(*generation), None, None),
+        MemberKeyEvent::Removed { generation, last_readable } => ("removed", Some(*generation), *last_readable, None),
+        MemberKeyEvent::NotOpened { generation, failure } => ("not-opened", Some(*generation), None, Some(failure)),
+        MemberKeyEvent::Failed(failure) => ("failed", None, None, Some(failure)),
+    };
+    let failure = failure.map_or(JsValue::NULL, |it| failure_object(it, remuda_web::clock::now_ms()));
+    Builder::new()
+        .with("type", "key")
+        .with("state", state)
+        .with("generation", &generation)
+        .with("lastReadable", &last_readable)
+        .with_value("failure", &failure)
+        .build()
 }
 
 /// An entry of the outbox. With a keyring its stream is encrypted, and the payload is opened.
