@@ -1,0 +1,111 @@
+/** Receipts of a standard stream in their chains, and the histories of groups. */
+import type { GroupHistory, GroupReceiptRow, Outline, ReceiptRow } from "remuda/inspect";
+import { digest, element, graphic, grouped } from "../shared/dom.js";
+import { actionWords, counted } from "./words.js";
+import { time } from "./time.js";
+
+/** How many receipts a picture has, and a table. */
+const DRAWN = 120;
+const TABLED = 100;
+const STEP = 22;
+const RADIUS = 7;
+
+/** Which receipts name the one before them that the file has. */
+export function linked(rows: readonly { digest: string; previous: string }[]): boolean[] {
+  const known = new Set<string>();
+  return rows.map(({ digest: own, previous }, index) => {
+    const follows = known.has(previous) || index === 0;
+    known.add(own);
+    return follows;
+  });
+}
+
+function beads(label: string, rows: readonly { digest: string; previous: string; item: number; says: string }[], bad: ReadonlySet<number>): HTMLElement {
+  const drawn = rows.slice(0, DRAWN);
+  const follows = linked(drawn);
+  const width = drawn.length * STEP + RADIUS;
+  const holes = follows.filter((follow) => !follow).length;
+  const says = `${label}: ${counted(rows.length, "receipt")}, ${holes === 0 ? "each naming the one before" : `with ${counted(holes, "break")}`}`;
+  const svg = graphic("svg", { viewBox: `0 0 ${width} 30`, width, height: 30, role: "img", "aria-label": says, class: "beads" });
+  drawn.forEach(({ item, says: title }, index) => {
+    const at = index * STEP + RADIUS + 4;
+    if (index > 0) svg.append(graphic("line", { class: follows[index] ? "link" : "break", x1: at - STEP + RADIUS, x2: at - RADIUS, y1: 15, y2: 15 }));
+    const bead = graphic("circle", { class: bad.has(item) ? "bead bad" : "bead", cx: at, cy: 15, r: RADIUS });
+    bead.append(graphic("title", {}, title));
+    svg.append(bead);
+  });
+  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label, "data-testid": "chain", "data-holes": String(holes) }, svg);
+}
+
+export function receiptChains({ receipts }: Outline, bad: ReadonlySet<number>): HTMLElement | null {
+  if (receipts.total === 0) return null;
+  const lanes = new Map<string, ReceiptRow[]>();
+  for (const row of receipts.rows) lanes.set(row.lane, [...(lanes.get(row.lane) ?? []), row]);
+  const says = ({ sequence, lane }: ReceiptRow) => `Sequence ${sequence}, lane ${lane.slice(0, 8)}…`;
+  const whole = receipts.rows.map((row) => ({ ...row, previous: row.previousInStream, says: says(row) }));
+  return element(
+    "section",
+    { id: "receipts", class: "panel", "aria-labelledby": "receipts-title", "data-testid": "receipts" },
+    element("h2", { id: "receipts-title" }, "Receipts, and the chains they make"),
+    element("p", { class: "lead" }, "On a standard stream every record has a receipt of its own, which names the one before it: in the whole stream, and in its lane."),
+    element("h3", {}, "The whole stream"),
+    beads("The whole stream", whole, bad),
+    element("h3", {}, counted(lanes.size, "lane")),
+    element(
+      "ol",
+      { class: "lane-chains" },
+      ...[...lanes].slice(0, 24).map(([lane, rows]) =>
+        element(
+          "li",
+          {},
+          element("span", {}, digest(lane)),
+          beads(`Lane ${lane.slice(0, 8)}`, rows.map((row) => ({ ...row, previous: row.previousInLane, says: says(row) })), bad),
+        ),
+      ),
+    ),
+    element("p", { class: "fine" }, "A dashed line is where a receipt names one that is not in the file: it is missing, or it was never asked for."),
+    receipts.rows.length > DRAWN && element("p", { class: "fine" }, `The first ${DRAWN} of ${grouped(receipts.total)} receipts of each chain are drawn.`),
+  );
+}
+
+export function groupHistories({ groups }: Outline, bad: ReadonlySet<number>): HTMLElement | null {
+  if (groups.length === 0) return null;
+  return element(
+    "section",
+    { id: "groups", class: "panel", "aria-labelledby": "groups-title", "data-testid": "groups" },
+    element("h2", { id: "groups-title" }, counted(groups.length, "consumer group")),
+    element("p", { class: "lead" }, "A group hands each record to one of its readers. Every change, from a lease to its end, is a signed receipt that names the one before."),
+    ...groups.slice(0, 12).map((history) => groupHistory(history, bad)),
+  );
+}
+
+function groupHistory({ lane, group, receipts }: GroupHistory, bad: ReadonlySet<number>): HTMLElement {
+  const follows = linked(receipts.rows);
+  const row = ({ item, action, sequence, atMs, digest: own }: GroupReceiptRow, index: number) =>
+    element(
+      "tr",
+      { ...(bad.has(item) && { class: "bad" }) },
+      element("td", {}, actionWords(action)),
+      element("td", {}, sequence === null ? "the group" : `record ${sequence}`),
+      element("td", {}, time(atMs)),
+      element("td", {}, digest(own)),
+      element("td", {}, bad.has(item) ? "refused" : index === 0 ? "first in the file" : follows[index] ? "follows" : "does not follow"),
+    );
+  return element(
+    "div",
+    { class: "group", "data-testid": "group", "data-receipts": String(receipts.total) },
+    element("h3", {}, "Group ", digest(group)),
+    element("p", { class: "fine" }, "on lane ", digest(lane)),
+    element(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": `History of group ${group.slice(0, 8)}` },
+      element(
+        "table",
+        {},
+        element("thead", {}, element("tr", {}, ...["What", "Of", "Signed at", "Digest", "In the chain"].map((name) => element("th", { scope: "col" }, name)))),
+        element("tbody", {}, ...receipts.rows.slice(0, TABLED).map(row)),
+      ),
+    ),
+    receipts.total > TABLED && element("p", { class: "fine" }, `The first ${TABLED} of ${grouped(receipts.total)}.`),
+  );
+}
