@@ -173,8 +173,10 @@ export interface Outline {
   snapshots: Listed<SnapshotRow>;
   lanes: LaneRow[];
   groups: GroupHistory[];
-  /** The last of the checkpoints with the most lane proofs. */
+  /** The last of the checkpoints in which the most lanes are proven present; null where none has lane proofs. */
   checkpointWithProofs: number | null;
+  /** The first error frame that names a subscription: it ends it, and no audit judges what comes later for it. */
+  firstEnd: number | null;
 }
 
 /** Where an item is, in bytes from the start of the file. */

@@ -1,6 +1,7 @@
 /** Receipts of a standard stream in their chains, and the histories of groups. */
 import type { GroupHistory, GroupReceiptRow, Outline, ReceiptRow } from "remuda/inspect";
 import { digest, element, graphic, grouped } from "../shared/dom.js";
+import type { Standings } from "./history.js";
 import { actionWords, counted } from "./words.js";
 import { time } from "./time.js";
 
@@ -20,7 +21,7 @@ export function linked(rows: readonly { digest: string; previous: string }[]): b
   });
 }
 
-function beads(label: string, rows: readonly { digest: string; previous: string; item: number; says: string }[], bad: ReadonlySet<number>): HTMLElement {
+function beads(label: string, rows: readonly { digest: string; previous: string; item: number; says: string }[], standings: Standings): HTMLElement {
   const drawn = rows.slice(0, DRAWN);
   const follows = linked(drawn);
   const width = drawn.length * STEP + RADIUS;
@@ -30,14 +31,14 @@ function beads(label: string, rows: readonly { digest: string; previous: string;
   drawn.forEach(({ item, says: title }, index) => {
     const at = index * STEP + RADIUS + 4;
     if (index > 0) svg.append(graphic("line", { class: follows[index] ? "link" : "break", x1: at - STEP + RADIUS, x2: at - RADIUS, y1: 15, y2: 15 }));
-    const bead = graphic("circle", { class: bad.has(item) ? "bead bad" : "bead", cx: at, cy: 15, r: RADIUS });
+    const bead = graphic("circle", { class: `bead ${standings.served(item)}`, cx: at, cy: 15, r: RADIUS });
     bead.append(graphic("title", {}, title));
     svg.append(bead);
   });
   return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label, "data-testid": "chain", "data-holes": String(holes) }, svg);
 }
 
-export function receiptChains({ receipts }: Outline, bad: ReadonlySet<number>): HTMLElement | null {
+export function receiptChains({ receipts }: Outline, standings: Standings): HTMLElement | null {
   if (receipts.total === 0) return null;
   const lanes = new Map<string, ReceiptRow[]>();
   for (const row of receipts.rows) lanes.set(row.lane, [...(lanes.get(row.lane) ?? []), row]);
@@ -49,7 +50,7 @@ export function receiptChains({ receipts }: Outline, bad: ReadonlySet<number>): 
     element("h2", { id: "receipts-title" }, "Receipts, and the chains they make"),
     element("p", { class: "lead" }, "On a standard stream every record has a receipt of its own, which names the one before it: in the whole stream, and in its lane."),
     element("h3", {}, "The whole stream"),
-    beads("The whole stream", whole, bad),
+    beads("The whole stream", whole, standings),
     element("h3", {}, counted(lanes.size, "lane")),
     element(
       "ol",
@@ -59,37 +60,38 @@ export function receiptChains({ receipts }: Outline, bad: ReadonlySet<number>): 
           "li",
           {},
           element("span", {}, digest(lane)),
-          beads(`Lane ${lane.slice(0, 8)}`, rows.map((row) => ({ ...row, previous: row.previousInLane, says: says(row) })), bad),
+          beads(`Lane ${lane.slice(0, 8)}`, rows.map((row) => ({ ...row, previous: row.previousInLane, says: says(row) })), standings),
         ),
       ),
     ),
     element("p", { class: "fine" }, "A dashed line is where a receipt names one that is not in the file: it is missing, or it was never asked for."),
+    standings.served(receipts.rows.at(-1)!.item) === "unknown" && element("p", { class: "fine" }, "Faint ones came after something failed or ended, and were perhaps not judged."),
     receipts.rows.length > DRAWN && element("p", { class: "fine" }, `The first ${DRAWN} of ${grouped(receipts.total)} receipts of each chain are drawn.`),
   );
 }
 
-export function groupHistories({ groups }: Outline, bad: ReadonlySet<number>): HTMLElement | null {
+export function groupHistories({ groups }: Outline, standings: Standings): HTMLElement | null {
   if (groups.length === 0) return null;
   return element(
     "section",
     { id: "groups", class: "panel", "aria-labelledby": "groups-title", "data-testid": "groups" },
     element("h2", { id: "groups-title" }, counted(groups.length, "consumer group")),
     element("p", { class: "lead" }, "A group hands each record to one of its readers. Every change, from a lease to its end, is a signed receipt that names the one before."),
-    ...groups.slice(0, 12).map((history) => groupHistory(history, bad)),
+    ...groups.slice(0, 12).map((history) => groupHistory(history, standings)),
   );
 }
 
-function groupHistory({ lane, group, receipts }: GroupHistory, bad: ReadonlySet<number>): HTMLElement {
+function groupHistory({ lane, group, receipts }: GroupHistory, standings: Standings): HTMLElement {
   const follows = linked(receipts.rows);
   const row = ({ item, action, sequence, atMs, digest: own }: GroupReceiptRow, index: number) =>
     element(
       "tr",
-      { ...(bad.has(item) && { class: "bad" }) },
+      { class: standings.served(item) },
       element("td", {}, actionWords(action)),
       element("td", {}, sequence === null ? "the group" : `record ${sequence}`),
       element("td", {}, time(atMs)),
       element("td", {}, digest(own)),
-      element("td", {}, bad.has(item) ? "refused" : index === 0 ? "first in the file" : follows[index] ? "follows" : "does not follow"),
+      element("td", {}, standings.served(item) === "bad" ? "does not hold" : index === 0 ? "first in the file" : follows[index] ? "follows" : "does not follow"),
     );
   return element(
     "div",

@@ -1,5 +1,6 @@
 /** The checkpoint chain by broker epoch: pure, so that tests can say what a picture is of. */
 import type { CheckpointLink, FloorLink, TimelineLink, TransitionLink } from "remuda/inspect";
+import type { AuditReport } from "remuda/verify";
 
 /** How many bars one epoch is drawn with: neighbours are folded into one beyond that. */
 export const MOST_BARS = 160;
@@ -9,8 +10,42 @@ export interface Bar {
   last: bigint;
   /** The checkpoints that it stands for: almost always one. */
   checkpoints: CheckpointLink[];
-  /** Whether the file says that something is wrong with one of them. */
-  isBad: boolean;
+  standing: Standing;
+}
+
+/**
+ * What a report says of an item: that it failed; that the verifier came so far that it judged it; or neither, since something before it
+ * failed or ended a subscription, after which frames of that one are judged no further.
+ */
+export type Standing = "bad" | "judged" | "unknown";
+
+export class Standings {
+  readonly #bad: ReadonlySet<number>;
+  readonly #judgedUpTo: number;
+
+  constructor(report: Pick<AuditReport, "findings" | "evidence">, firstEnd: number | null) {
+    const failed = report.findings.flatMap(({ item }) => item ?? []);
+    this.#bad = new Set([...failed, ...report.evidence.flatMap(({ items }) => items)]);
+    this.#judgedUpTo = Math.min(...failed, firstEnd ?? Infinity);
+  }
+
+  /** Of an item that is judged for itself, whatever came before: what is held, a restart, a snapshot. */
+  alone(item: number): Standing {
+    return this.#bad.has(item) ? "bad" : "judged";
+  }
+
+  /** Of an item that is judged for its subscription. */
+  served(item: number): Standing {
+    return this.#bad.has(item) ? "bad" : item <= this.#judgedUpTo ? "judged" : "unknown";
+  }
+
+  ofCheckpoint({ item, subscription }: CheckpointLink): Standing {
+    return subscription === null ? this.alone(item) : this.served(item);
+  }
+}
+
+function worst(standings: readonly Standing[]): Standing {
+  return standings.find((standing) => standing === "bad") ?? standings.find((standing) => standing === "unknown") ?? "judged";
 }
 
 export interface EpochHistory {
@@ -27,7 +62,7 @@ export interface EpochHistory {
   end: bigint;
 }
 
-export function epochs(links: readonly TimelineLink[], bad: ReadonlySet<number>): EpochHistory[] {
+export function epochs(links: readonly TimelineLink[], standings: Standings): EpochHistory[] {
   const histories = new Map<bigint, EpochHistory>();
   const of = (epoch: bigint): EpochHistory => {
     let history = histories.get(epoch);
@@ -49,7 +84,7 @@ export function epochs(links: readonly TimelineLink[], bad: ReadonlySet<number>)
       reach(history, link.last);
       const isRival = history.bars.some(({ first, last }) => link.first <= last && first <= link.last);
       if (isRival) history.rivals.push(link);
-      else history.bars.push({ first: link.first, last: link.last, checkpoints: [link], isBad: bad.has(link.item) });
+      else history.bars.push({ first: link.first, last: link.last, checkpoints: [link], standing: standings.ofCheckpoint(link) });
     } else if (link.of === "epoch" && link.epoch !== null) {
       const history = of(link.epoch);
       history.floors.push(link);
@@ -80,7 +115,7 @@ function folded(bars: Bar[]): Bar[] {
       first: part[0]!.first,
       last: part.at(-1)!.last,
       checkpoints: part.flatMap(({ checkpoints }) => checkpoints),
-      isBad: part.some(({ isBad }) => isBad),
+      standing: worst(part.map(({ standing }) => standing)),
     });
   }
   return result;

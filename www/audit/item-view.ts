@@ -21,6 +21,11 @@ export function hexRows(bytes: Uint8Array, from: number, rows: number): string {
   return lines.join("\n");
 }
 
+/** Nested fields, indented by as little as still shows what is in what. */
+function narrow(text: string): string {
+  return text.replace(/^ +/gm, (indent) => indent.slice(indent.length / 2));
+}
+
 /** A block of text that scrolls, also by the keyboard. */
 function scrolled(label: string, text: string): HTMLElement {
   return element("pre", { class: "bytes", tabindex: "0", role: "region", "aria-label": label }, text);
@@ -51,7 +56,7 @@ export function itemView({ row, bytes, described }: ShownItem): HTMLElement {
     element(
       "div",
       { class: "beside" },
-      element("div", {}, element("h4", {}, "What it says"), scrolled(`Fields of item ${row.item}`, described?.text ?? "It cannot be read.")),
+      element("div", {}, element("h4", {}, "What it says"), scrolled(`Fields of item ${row.item}`, narrow(described?.text ?? "It cannot be read."))),
       element("div", {}, element("h4", {}, `Its bytes${cut}`), dump, more),
     ),
   );

@@ -1,6 +1,7 @@
 /** Every item of the file, a page at a time: what the verifier read, in the order in which it was seen. */
 import type { ItemRow, Outline } from "remuda/inspect";
 import { element, grouped } from "../shared/dom.js";
+import type { Standings } from "./history.js";
 import { laterItem } from "./item-view.js";
 import type { ShownItem } from "./protocol.js";
 import { KINDS, counted, size } from "./words.js";
@@ -12,7 +13,7 @@ export interface Load {
   item(item: number): Promise<ShownItem | null>;
 }
 
-export function itemsList({ items, kinds }: Outline, bad: ReadonlySet<number>, load: Load): HTMLElement | null {
+export function itemsList({ items, kinds }: Outline, standings: Standings, load: Load): HTMLElement | null {
   if (items === 0) return null;
   let first = 0;
   const list = element("ol", { class: "items", "data-testid": "items" });
@@ -31,7 +32,7 @@ export function itemsList({ items, kinds }: Outline, bad: ReadonlySet<number>, l
     after.disabled = first + PAGE >= items;
     where.textContent = `${grouped(first)} to ${grouped(Math.min(first + PAGE, items) - 1)} of ${grouped(items)}`;
     const rows = await load.rows(first, PAGE).catch(() => []);
-    list.replaceChildren(...rows.map((row) => entry(row, bad, load)));
+    list.replaceChildren(...rows.map((row) => entry(row, standings, load)));
   };
   const section = element(
     "details",
@@ -55,17 +56,17 @@ function inventory(kinds: Outline["kinds"]): string {
     .join(", ");
 }
 
-function entry({ item, kind, length, offset }: ItemRow, bad: ReadonlySet<number>, load: Load): HTMLElement {
+function entry({ item, kind, length, offset }: ItemRow, standings: Standings, load: Load): HTMLElement {
   const made = element(
     "details",
-    { ...(bad.has(item) && { class: "bad" }) },
+    { class: standings.alone(item) },
     element(
       "summary",
       {},
       element("span", { class: "number" }, String(item)),
       element("span", { class: "kind" }, KINDS[kind]),
       element("span", { class: "fine" }, `${size(length)} at byte ${grouped(offset)}`),
-      bad.has(item) && element("span", { class: "tag" }, "refused"),
+      standings.alone(item) === "bad" && element("span", { class: "tag" }, "does not hold"),
     ),
   );
   made.addEventListener("toggle", () => {

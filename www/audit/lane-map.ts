@@ -1,16 +1,16 @@
 /** The lane map of one batch as a picture, and the path of one proof down its 256 levels. */
 import type { LaneProof, Outline } from "remuda/inspect";
 import { digest, element, graphic, grouped } from "../shared/dom.js";
+import type { Standings } from "./history.js";
 import type { Node } from "./prefix.js";
 import { deepest, folds, occupied, path, place } from "./prefix.js";
 import type { ShownItem } from "./protocol.js";
 import { counted } from "./words.js";
 
-const WIDTH = 1_000;
 const ROW = 20;
 const LEAF = 34;
 /** Levels that are drawn: below, a block is narrower than a line. */
-const MOST_LEVELS = 14;
+const MOST_LEVELS = 9;
 
 /** The section, which shows whichever checkpoint is chosen. */
 export class LaneMap {
@@ -44,8 +44,10 @@ export class LaneMap {
   }
 
   /** Null where no checkpoint of the file has proofs. */
-  static of(outline: Outline, load: (item: number) => Promise<ShownItem | null>): LaneMap | null {
-    return outline.checkpointWithProofs === null ? null : new LaneMap(outline, outline.checkpointWithProofs, load);
+  static of(outline: Outline, standings: Standings, load: (item: number) => Promise<ShownItem | null>): LaneMap | null {
+    if (outline.checkpointWithProofs === null) return null;
+    const refused = outline.timeline.rows.find((link) => link.kind === "checkpoint" && link.subscription !== null && standings.ofCheckpoint(link) === "bad");
+    return new LaneMap(outline, refused?.item ?? outline.checkpointWithProofs, load);
   }
 
   async show(item: number): Promise<void> {
@@ -111,21 +113,22 @@ function laneButton({ lane, payload }: LaneProof, index: number): HTMLButtonElem
   );
 }
 
+/** Across in per cent of the key space, so that it fits any width; down in pixels. */
 function picture(proofs: readonly LaneProof[], beside: readonly Node[]): SVGElement {
   const levels = Math.min(deepest(proofs), MOST_LEVELS);
   const height = levels * ROW + ROW + LEAF;
   const present = proofs.filter(({ payload }) => payload !== null).length;
   const label = `${counted(present, "lane")} with records, ${counted(proofs.length - present, "lane")} without, ${counted(beside.length, "part")} of the key space occupied by others`;
-  const svg = graphic("svg", { viewBox: `0 0 ${WIDTH} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": label, class: "tree" });
+  const svg = graphic("svg", { height, role: "img", "aria-label": label, class: "tree" });
   const block = (node: Node, className: string, lane?: number) => {
     const { from, width } = place(node);
     return graphic("rect", {
       class: className,
-      x: from * WIDTH + 0.5,
-      y: node.depth * ROW + 0.5,
-      width: Math.max(width * WIDTH - 1, 1),
-      height: ROW - 1,
-      rx: 2,
+      x: `${from * 100}%`,
+      y: node.depth * ROW,
+      width: `${width * 100}%`,
+      height: ROW,
+      rx: 3,
       ...(lane !== undefined && { "data-lane": lane }),
     });
   };
@@ -146,9 +149,9 @@ function picture(proofs: readonly LaneProof[], beside: readonly Node[]): SVGElem
   // The chosen path lies over the rest.
   proofs.forEach((proof, index) => path(proof, levels).forEach((node) => svg.append(block(node, "way", index))));
   const ground = (levels + 1) * ROW + LEAF / 2;
-  svg.append(graphic("line", { class: "ground", x1: 0, x2: WIDTH, y1: ground, y2: ground }));
+  svg.append(graphic("line", { class: "ground", x1: 0, x2: "100%", y1: ground, y2: ground }));
   proofs.forEach(({ lane, payload }, index) => {
-    const at = (parseInt(lane.slice(0, 8), 16) / 2 ** 32) * WIDTH;
+    const at = `${(parseInt(lane.slice(0, 8), 16) / 2 ** 32) * 100}%`;
     svg.append(graphic("line", { class: "stem", x1: at, x2: at, y1: (levels + 1) * ROW, y2: ground, "data-lane": index }));
     const mark = graphic("circle", { class: payload ? "present" : "absent", cx: at, cy: ground, r: 7, "data-lane": index });
     mark.append(graphic("title", {}, `Lane ${lane.slice(0, 8)}…: ${payload ? counted(payload.records, "record") : "no record"}`));

@@ -4,6 +4,7 @@ import type { Outline } from "remuda/inspect";
 import { byTestId, element, grouped, say } from "../shared/dom.js";
 import { groupHistories, receiptChains } from "./chains.js";
 import { findings } from "./findings.js";
+import { Standings } from "./history.js";
 import { itemsList } from "./items-list.js";
 import { Job, JobFailure } from "./job.js";
 import { LaneMap } from "./lane-map.js";
@@ -94,12 +95,12 @@ class Audit {
     byTestId("progress").hidden = true;
     const { report } = judged;
     const isRead = report.verdict !== "undecodable";
-    const bad = new Set([...report.findings.flatMap(({ item }) => item ?? []), ...report.evidence.flatMap(({ items }) => items)]);
+    const standings = new Standings(report, outline?.firstEnd ?? null);
     const open = { item: this.item, saveEvidence: (evidence: AuditEvidence, index: number) => void this.#saveEvidence(evidence, index) };
     const parts: HTMLElement[] = findings(judged, outline !== null && isRead, open);
-    if (outline && isRead) parts.push(...this.#pictures(outline, report.findings, bad));
+    if (outline && isRead) parts.push(...this.#pictures(outline, report.findings, standings));
     if (outline) {
-      const list = itemsList(outline, bad, { item: this.item, rows: (first, count) => this.job.ask("items", { first, count }) });
+      const list = itemsList(outline, standings, { item: this.item, rows: (first, count) => this.job.ask("items", { first, count }) });
       if (list) parts.push(list);
     }
     story.replaceChildren(...parts);
@@ -108,13 +109,19 @@ class Audit {
     byTestId("result").dataset["state"] = "drawn";
   }
 
-  #pictures(outline: Outline, found: Judged["report"]["findings"], bad: ReadonlySet<number>): HTMLElement[] {
-    const map = LaneMap.of(outline, this.item);
+  #pictures(outline: Outline, found: Judged["report"]["findings"], standings: Standings): HTMLElement[] {
+    const map = LaneMap.of(outline, standings, this.item);
     const choose = (item: number) => {
       void map?.show(item);
       map?.element.scrollIntoView({ block: "nearest" });
     };
-    const parts = [timeline(outline, bad, choose), map?.element ?? null, receiptChains(outline, bad), groupHistories(outline, bad), snapshots(outline, found)];
+    const parts = [
+      timeline(outline, standings, choose),
+      map?.element ?? null,
+      receiptChains(outline, standings),
+      groupHistories(outline, standings),
+      snapshots(outline, found),
+    ];
     return parts.filter((part): part is HTMLElement => part !== null);
   }
 

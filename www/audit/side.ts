@@ -7,7 +7,7 @@ import { records } from "./words.js";
 /** How many subscriptions and reads are listed. */
 const SHOWN = 12;
 
-const MODES = { none: "no proof asked for", scoped: "proofs of its lanes", full: "every record of every batch" };
+const MODES = { none: "no checkpoint proofs asked for", scoped: "proofs of its lanes", full: "every record of every batch" };
 
 function panel(id: string, title: string, ...children: (HTMLElement | string | false)[]): HTMLElement {
   return element("section", { class: "panel", "aria-labelledby": `${id}-title`, "data-testid": id }, element("h2", { id: `${id}-title` }, title), ...children);
@@ -30,10 +30,15 @@ function proven({ report }: Judged): HTMLElement | false {
   return panel(
     "proven",
     "What is proven",
-    element("p", { class: "fine" }, unproven > 0 ? `${grouped(all)} records are; ${grouped(unproven)} are not, or belong to no subscription.` : "Every record in this file."),
+    element("p", { class: "fine" }, provenWords(all, unproven)),
     element("ol", { class: "assurance" }, ...rows),
     report.assurance.length > SHOWN && element("p", { class: "fine" }, `${grouped(report.assurance.length - SHOWN)} more subscriptions are in the saved report.`),
   );
+}
+
+function provenWords(proven: number, unproven: number): string {
+  if (unproven > 0) return `${grouped(proven)} ${proven === 1 ? "record is" : "records are"}; ${grouped(unproven)} ${unproven === 1 ? "is" : "are"} not, or ${unproven === 1 ? "belongs" : "belong"} to no subscription.`;
+  return proven > 0 ? "Every record in this file." : "There is no record in this file.";
 }
 
 function notChecked({ report }: Judged): HTMLElement {

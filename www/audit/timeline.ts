@@ -1,22 +1,23 @@
 /** The checkpoint chain as a picture: a row for each broker epoch, a bar for each batch, as long as it has records. */
-import type { CheckpointLink, Outline, TransitionLink } from "remuda/inspect";
+import type { CheckpointLink, FloorLink, Outline, TransitionLink } from "remuda/inspect";
 import { digest, element, graphic, grouped } from "../shared/dom.js";
-import type { EpochHistory } from "./history.js";
+import type { EpochHistory, Standing, Standings } from "./history.js";
 import { byDigest, epochs } from "./history.js";
 import { span, time } from "./time.js";
 import { counted } from "./words.js";
 
-const WIDTH = 1_000;
 const HEIGHT = 64;
 const BAR_TOP = 14;
 const BAR_HEIGHT = 26;
 /** Rows of the table. */
 const TABLED = 200;
 
-export function timeline(outline: Outline, bad: ReadonlySet<number>, choose: (item: number) => void): HTMLElement | null {
+const STANDINGS: Record<Standing, string> = { judged: "judged, and holds", bad: "does not hold", unknown: "perhaps not judged" };
+
+export function timeline(outline: Outline, standings: Standings, choose: (item: number) => void): HTMLElement | null {
   const { timeline: links } = outline;
-  const histories = epochs(links.rows, bad);
-  if (histories.length === 0) return null;
+  const histories = epochs(links.rows, standings);
+  if (links.rows.length === 0) return null;
   const end = histories.reduce((most, history) => (history.end > most ? history.end : most), 1n);
   const checkpoints = links.rows.filter((link): link is CheckpointLink => link.kind === "checkpoint");
   const first = links.rows.reduce((least, { atMs }) => (atMs < least ? atMs : least), links.rows[0]!.atMs);
@@ -24,17 +25,35 @@ export function timeline(outline: Outline, bad: ReadonlySet<number>, choose: (it
   return element(
     "section",
     { id: "history", class: "panel", "aria-labelledby": "history-title", "data-testid": "timeline" },
-    element("h2", { id: "history-title" }, "The history that was signed"),
-    element(
+    element("h2", { id: "history-title" }, "The history as it was served"),
+    histories.length > 0 && element(
       "p",
       { class: "lead" },
       `A checkpoint seals each batch of records and names the one before, so nothing can be taken out or put in later. Here: ${counted(checkpoints.length, "checkpoint")} in ${counted(histories.length, "broker epoch")}, over `,
       `${span(first, last)}.`,
     ),
     element("ol", { class: "epochs" }, ...histories.map((history) => epochRow(history, end, choose))),
-    legend(histories),
+    histories.length > 0 && legend(histories),
+    floorList(links.rows),
     links.total > links.rows.length && element("p", { class: "fine" }, `Only the first ${grouped(links.rows.length)} of ${grouped(links.total)} signed links are drawn.`),
-    table(checkpoints, outline, bad, choose),
+    checkpoints.length > 0 && table(checkpoints, outline, standings, choose),
+  );
+}
+
+/** Floors of streams, lanes and groups, which are of no epoch. */
+function floorList(links: Outline["timeline"]["rows"]): HTMLElement | false {
+  const floors = links.filter((link): link is FloorLink => link.kind === "floor" && link.of !== "epoch");
+  if (floors.length === 0) return false;
+  const of = ({ of: what, lane, group, first }: FloorLink): (HTMLElement | string)[] => {
+    if (what === "group") return ["Group ", digest(group), `: retained up to place ${first} of its queue. `];
+    const whose = what === "lane" ? ["Lane ", digest(lane)] : ["The stream"];
+    return [...whose, `: nothing before sequence ${first} was retained. `];
+  };
+  return element(
+    "div",
+    { "data-testid": "floors" },
+    element("h3", {}, counted(floors.length, "retention floor")),
+    element("ul", { class: "floors" }, ...floors.slice(0, TABLED).map((floor) => element("li", {}, ...of(floor), time(floor.atMs)))),
   );
 }
 
@@ -73,7 +92,7 @@ function describe({ epoch, bars, withdrawn, floors, rivals }: EpochHistory, reco
   if (withdrawn) parts.push(`${counted(Number(withdrawn.last - withdrawn.first + 1n), "record")} withdrawn`);
   if (floors.length > 0) parts.push(`records before sequence ${highest(floors)} were no longer retained`);
   if (rivals.length > 0) parts.push(`${counted(rivals.length, "rival checkpoint")} for places that are taken`);
-  if (bars.some(({ isBad }) => isBad)) parts.push("with something wrong");
+  if (bars.some(({ standing }) => standing === "bad")) parts.push("with something wrong");
   return parts.join(", ");
 }
 
@@ -81,42 +100,34 @@ function highest(floors: EpochHistory["floors"]): bigint {
   return floors.reduce((most, { first }) => (first > most ? first : most), 0n);
 }
 
+/** Across in per cent, so that it fits any width; down in pixels. */
 function picture(history: EpochHistory, end: bigint, label: string, choose: (item: number) => void): Element {
-  const x = (sequence: bigint) => (Number(sequence) / Number(end)) * WIDTH;
-  const svg = graphic("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": label, class: "bars" });
-  svg.append(graphic("line", { class: "ground", x1: 0, x2: WIDTH, y1: BAR_TOP + BAR_HEIGHT + 6, y2: BAR_TOP + BAR_HEIGHT + 6 }));
-  for (const { first, last, checkpoints, isBad } of history.bars) {
-    const rect = graphic("rect", {
-      class: isBad ? "batch bad" : "batch",
-      x: x(first) + 1,
-      y: BAR_TOP,
-      width: Math.max(x(last + 1n) - x(first) - 2, 1.5),
-      height: BAR_HEIGHT,
-      rx: 2,
-    });
-    rect.append(graphic("title", {}, `Sequences ${first} to ${last}${isBad ? ": something is wrong here" : ""}`));
-    rect.addEventListener("click", () => choose(checkpoints.at(-1)!.item));
-    svg.append(rect);
+  const x = (sequence: bigint) => (Number(sequence) / Number(end)) * 100;
+  const svg = graphic("svg", { height: HEIGHT, role: "img", "aria-label": label, class: "bars" });
+  const bar = (className: string, first: bigint, last: bigint, y: number, height: number, title: string) => {
+    const made = graphic("rect", { class: className, x: `${x(first)}%`, y, width: `${Math.max(x(last + 1n) - x(first), 0.2)}%`, height, rx: 3 });
+    made.append(graphic("title", {}, title));
+    svg.append(made);
+    return made;
+  };
+  const ground = BAR_TOP + BAR_HEIGHT + 6;
+  svg.append(graphic("line", { class: "ground", x1: 0, x2: "100%", y1: ground, y2: ground }));
+  for (const { first, last, checkpoints, standing } of history.bars) {
+    const made = bar(`batch ${standing}`, first, last, BAR_TOP, BAR_HEIGHT, `Sequences ${first} to ${last}: ${STANDINGS[standing]}`);
+    made.addEventListener("click", () => choose(checkpoints.at(-1)!.item));
   }
-  for (const rival of history.rivals) {
-    const width = Math.max(x(rival.last + 1n) - x(rival.first) - 2, 3);
-    const rect = graphic("rect", { class: "rival", x: x(rival.first) + 1, y: BAR_TOP + BAR_HEIGHT + 10, width, height: 9, rx: 2 });
-    rect.append(graphic("title", {}, `Another checkpoint for sequences ${rival.first} to ${rival.last}`));
-    svg.append(rect);
-  }
+  for (const { first, last } of history.rivals) bar("rival", first, last, ground + 4, 9, `Another checkpoint for sequences ${first} to ${last}`);
   if (history.withdrawn) {
     const { first, last } = history.withdrawn;
-    const rect = graphic("rect", { class: "withdrawn", x: x(first) + 1, y: BAR_TOP, width: Math.max(x(last + 1n) - x(first) - 2, 3), height: BAR_HEIGHT, rx: 2 });
-    rect.append(graphic("title", {}, `Withdrawn: sequences ${first} to ${last}`));
-    svg.append(rect);
+    bar("withdrawn", first, last, BAR_TOP, BAR_HEIGHT, `Withdrawn: sequences ${first} to ${last}`);
   }
   for (const floor of history.floors) {
-    const at = x(floor.first);
+    const at = `${x(floor.first)}%`;
     const mark = graphic("g", { class: "floor" });
     mark.append(
       graphic("title", {}, `Floor: nothing before sequence ${floor.first} was retained`),
       graphic("rect", { class: "gone", x: 0, y: BAR_TOP, width: at, height: BAR_HEIGHT }),
-      graphic("line", { x1: at, x2: at, y1: 2, y2: BAR_TOP + BAR_HEIGHT + 6 }),
+      graphic("line", { x1: at, x2: at, y1: 2, y2: ground }),
     );
     svg.append(mark);
   }
@@ -130,14 +141,15 @@ function legend(histories: readonly EpochHistory[]): HTMLElement {
     "ul",
     { class: "legend" },
     row("batch", "a batch, as long as it has records"),
+    has(({ bars }) => bars.some(({ standing }) => standing === "unknown")) && row("unknown", "after something failed or ended: perhaps not judged"),
     has(({ withdrawn }) => withdrawn !== null) && row("withdrawn", "sent, then withdrawn"),
     has(({ floors }) => floors.length > 0) && row("floor", "floor: no longer retained before it"),
     has(({ rivals }) => rivals.length > 0) && row("rival", "another checkpoint for the same place"),
-    has(({ bars }) => bars.some(({ isBad }) => isBad)) && row("bad", "the verifier refused it"),
+    has(({ bars }) => bars.some(({ standing }) => standing === "bad")) && row("bad", "does not hold"),
   );
 }
 
-function table(checkpoints: readonly CheckpointLink[], { timeline: { rows } }: Outline, bad: ReadonlySet<number>, choose: (item: number) => void): HTMLElement {
+function table(checkpoints: readonly CheckpointLink[], { timeline: { rows } }: Outline, standings: Standings, choose: (item: number) => void): HTMLElement {
   const known = byDigest(rows);
   const row = (link: CheckpointLink) => {
     const before = known.get(link.previous);
@@ -151,10 +163,11 @@ function table(checkpoints: readonly CheckpointLink[], { timeline: { rows } }: O
       element("td", {}, time(link.atMs)),
       element("td", {}, digest(link.digest)),
       element("td", {}, before ? (before.kind === "transition" ? "the restart" : "the one before") : "not in the file"),
-      element("td", {}, bad.has(link.item) ? "refused" : link.subscription === null ? "from elsewhere" : "served"),
+      element("td", {}, STANDINGS[standings.ofCheckpoint(link)]),
+      element("td", {}, link.subscription === null ? "from elsewhere" : "served"),
     );
   };
-  const names = ["Epoch", "Sequences", "Signed at", "Digest", "Follows", "Came"];
+  const names = ["Epoch", "Sequences", "Signed at", "Digest", "Follows", "Verdict", "Came"];
   return element(
     "details",
     { class: "table", "data-testid": "checkpoints" },

@@ -41,8 +41,8 @@ export function verdictWords(report: AuditReport, family: Family): VerdictWords 
   if (findings > 0) {
     return {
       tone: "bad",
-      title: findings === 1 ? "One thing in this file is not true" : `${grouped(findings)} things in this file are not true`,
-      lead: `${what(report)} What came before each of them still holds; what came after it, in the same subscription, was not counted as proven.`,
+      title: findings === 1 ? "One thing in this file does not hold" : `${grouped(findings)} things in this file do not hold`,
+      lead: `${what(report)}${report.assurance.length > 0 ? " Records proven before it stay proven; later ones of the same subscription do not count." : ""}`,
     };
   }
   const { proven, unproven } = records(report);

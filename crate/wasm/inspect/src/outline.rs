@@ -85,8 +85,10 @@ struct Facts {
     snapshots: Listed,
     lanes: BTreeMap<Bytes32, Lane>,
     groups: BTreeMap<(Bytes32, Bytes32), Listed>,
-    /// The latest checkpoint with proofs, and the one with the most of them.
-    checkpoint_with_proofs: Option<(u32, usize)>,
+    /// The checkpoint in which the most lanes are proven present, then absent: the last of those, and how many.
+    checkpoint_with_proofs: Option<(u32, (usize, usize))>,
+    /// The first error frame that names a subscription: it ends it, and what comes later for it is judged no further.
+    first_end: Option<u32>,
 }
 
 impl Facts {
@@ -104,6 +106,7 @@ impl Facts {
             lanes: BTreeMap::new(),
             groups: BTreeMap::new(),
             checkpoint_with_proofs: None,
+            first_end: None,
         }
     }
 
@@ -145,6 +148,9 @@ impl Facts {
                 named = Some(frame.subscription_id);
                 self.proofs(item, frame);
             }
+            ServerMessage::Error(error) if error.subscription_id.is_some() => {
+                self.first_end.get_or_insert(item);
+            }
             _ => {}
         }
         for object in of_message(message) {
@@ -162,8 +168,9 @@ impl Facts {
     }
 
     fn proofs(&mut self, item: u32, frame: &CheckpointFrame) {
-        let proven = frame.lanes.len();
-        if proven > 0 && self.checkpoint_with_proofs.is_none_or(|(_, most)| proven >= most) {
+        let present = frame.lanes.iter().filter(|proof| proof.payload.is_some()).count();
+        let proven = (present, frame.lanes.len());
+        if !frame.lanes.is_empty() && self.checkpoint_with_proofs.is_none_or(|(_, most)| proven >= most) {
             self.checkpoint_with_proofs = Some((item, proven));
         }
         for proof in frame.lanes.iter() {
@@ -270,6 +277,7 @@ impl Facts {
             "lanes": lanes,
             "groups": groups,
             "checkpointWithProofs": self.checkpoint_with_proofs.map(|(item, _)| item),
+            "firstEnd": self.first_end,
         })
     }
 }
