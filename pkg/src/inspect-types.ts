@@ -173,7 +173,7 @@ export interface Outline {
   snapshots: Listed<SnapshotRow>;
   lanes: LaneRow[];
   groups: GroupHistory[];
-  /** The last of the checkpoints in which the most lanes are proven present; null where none has lane proofs. */
+  /** The checkpoint whose lane proofs show the most, of presence and of absence; null where none has any. */
   checkpointWithProofs: number | null;
   /** The first error frame that names a subscription: it ends it, and no audit judges what comes later for it. */
   firstEnd: number | null;

@@ -32,7 +32,7 @@ export function timeline(outline: Outline, standings: Standings, choose: (item: 
       `A checkpoint seals each batch of records and names the one before, so nothing can be taken out or put in later. Here: ${counted(checkpoints.length, "checkpoint")} in ${counted(histories.length, "broker epoch")}, over `,
       `${span(first, last)}.`,
     ),
-    element("ol", { class: "epochs" }, ...histories.map((history) => epochRow(history, end, choose))),
+    element("ol", { class: "epochs" }, ...histories.map((history) => epochRow(history, end, standings, choose))),
     histories.length > 0 && legend(histories),
     floorList(links.rows),
     links.total > links.rows.length && element("p", { class: "fine" }, `Only the first ${grouped(links.rows.length)} of ${grouped(links.total)} signed links are drawn.`),
@@ -57,13 +57,13 @@ function floorList(links: Outline["timeline"]["rows"]): HTMLElement | false {
   );
 }
 
-function epochRow(history: EpochHistory, end: bigint, choose: (item: number) => void): HTMLElement {
+function epochRow(history: EpochHistory, end: bigint, standings: Standings, choose: (item: number) => void): HTMLElement {
   const records = history.bars.reduce((sum, { first, last }) => sum + (last - first + 1n), 0n);
   const label = describe(history, records);
   return element(
     "li",
     { "data-testid": "epoch", "data-epoch": String(history.epoch), "data-bars": String(history.bars.length), "data-withdrawn": history.withdrawn ? String(history.withdrawn.last - history.withdrawn.first + 1n) : "0", "data-floors": String(history.floors.length), "data-rivals": String(history.rivals.length) },
-    began(history),
+    began(history, standings),
     element(
       "div",
       { class: "epoch-head" },
@@ -74,17 +74,25 @@ function epochRow(history: EpochHistory, end: bigint, choose: (item: number) => 
   );
 }
 
-function began({ began: transition }: EpochHistory): HTMLElement | false {
+function began({ began: transition }: EpochHistory, standings: Standings): HTMLElement | false {
   if (!transition) return element("p", { class: "restart unknown" }, "How this epoch began is not in the file.");
-  return element("p", { class: `restart ${transition.transition}`, "data-testid": "transition", "data-kind": transition.transition }, restartWords(transition), " ", time(transition.atMs));
+  const isBad = standings.alone(transition.item) === "bad";
+  return element(
+    "p",
+    { class: `restart ${isBad ? "bad" : transition.transition}`, "data-testid": "transition", "data-kind": transition.transition },
+    restartWords(transition),
+    isBad && " This does not hold. ",
+    " ",
+    time(transition.atMs),
+  );
 }
 
 function restartWords({ fromEpoch, transition, lastDurable, lastProvisional }: TransitionLink): string {
   if (fromEpoch === null) return "The stream began.";
-  if (transition === "clean") return "Clean restart: everything that was sent was durable.";
+  if (transition === "clean") return "Clean restart: everything that was sent is durable.";
   const lost = lastProvisional === null ? 0n : lastProvisional - (lastDurable ?? -1n);
-  if (lost <= 0n) return "Restart that voids what was not durable.";
-  return `Restart that withdrew ${counted(Number(lost), "record")} which had been sent, but were never durable.`;
+  if (lost <= 0n) return "Restart: what was not durable is void.";
+  return `Restart: ${counted(Number(lost), "record")} that had been sent ${lost === 1n ? "is" : "are"} withdrawn, as never durable.`;
 }
 
 function describe({ epoch, bars, withdrawn, floors, rivals }: EpochHistory, records: bigint): string {

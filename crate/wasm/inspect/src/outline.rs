@@ -85,7 +85,7 @@ struct Facts {
     snapshots: Listed,
     lanes: BTreeMap<Bytes32, Lane>,
     groups: BTreeMap<(Bytes32, Bytes32), Listed>,
-    /// The checkpoint in which the most lanes are proven present, then absent: the last of those, and how many.
+    /// The checkpoint that shows the most: lanes of both kinds, then present ones. The last of those, and how many.
     checkpoint_with_proofs: Option<(u32, (usize, usize))>,
     /// The first error frame that names a subscription: it ends it, and what comes later for it is judged no further.
     first_end: Option<u32>,
@@ -169,7 +169,7 @@ impl Facts {
 
     fn proofs(&mut self, item: u32, frame: &CheckpointFrame) {
         let present = frame.lanes.iter().filter(|proof| proof.payload.is_some()).count();
-        let proven = (present, frame.lanes.len());
+        let proven = (present.min(frame.lanes.len() - present), present);
         if !frame.lanes.is_empty() && self.checkpoint_with_proofs.is_none_or(|(_, most)| proven >= most) {
             self.checkpoint_with_proofs = Some((item, proven));
         }
