@@ -41,7 +41,11 @@ function beads(label: string, rows: readonly { digest: string; previous: string;
 export function receiptChains({ receipts }: Outline, standings: Standings): HTMLElement | null {
   if (receipts.total === 0) return null;
   const lanes = new Map<string, ReceiptRow[]>();
-  for (const row of receipts.rows) lanes.set(row.lane, [...(lanes.get(row.lane) ?? []), row]);
+  for (const row of receipts.rows) {
+    const rows = lanes.get(row.lane);
+    if (rows) rows.push(row);
+    else lanes.set(row.lane, [row]);
+  }
   const says = ({ sequence, lane }: ReceiptRow) => `Sequence ${sequence}, lane ${lane.slice(0, 8)}…`;
   const whole = receipts.rows.map((row) => ({ ...row, previous: row.previousInStream, says: says(row) }));
   return element(

@@ -82,9 +82,11 @@ export function epochs(links: readonly TimelineLink[], standings: Standings): Ep
     } else if (link.kind === "checkpoint") {
       const history = of(link.epoch);
       reach(history, link.last);
-      const isRival = history.bars.some(({ first, last }) => link.first <= last && first <= link.last);
+      // Bars are ascending and do not overlap: whoever comes second to a place is its rival.
+      const at = placeOf(history.bars, link.first);
+      const isRival = [history.bars[at - 1], history.bars[at]].some((bar) => bar !== undefined && link.first <= bar.last && bar.first <= link.last);
       if (isRival) history.rivals.push(link);
-      else history.bars.push({ first: link.first, last: link.last, checkpoints: [link], standing: standings.ofCheckpoint(link) });
+      else history.bars.splice(at, 0, { first: link.first, last: link.last, checkpoints: [link], standing: standings.ofCheckpoint(link) });
     } else if (link.of === "epoch" && link.epoch !== null) {
       const history = of(link.epoch);
       history.floors.push(link);
@@ -92,8 +94,19 @@ export function epochs(links: readonly TimelineLink[], standings: Standings): Ep
     }
   }
   const sorted = [...histories.values()].sort((a, b) => (a.epoch < b.epoch ? -1 : 1));
-  for (const history of sorted) history.bars = folded(history.bars.sort((a, b) => (a.first < b.first ? -1 : 1)));
+  for (const history of sorted) history.bars = folded(history.bars);
   return sorted;
+}
+
+/** Before which bar one that begins at `first` belongs. */
+function placeOf(bars: readonly Bar[], first: bigint): number {
+  let [from, to] = [0, bars.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (bars[middle]!.first < first) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }
 
 function withdraw(history: EpochHistory, { transition, lastDurable, lastProvisional }: TransitionLink, reach: (history: EpochHistory, sequence: bigint) => void): void {

@@ -253,24 +253,38 @@ function recording(): void {
   });
 }
 
+let recorder: AbortController | null = null;
+
 async function record(node: string, seconds: number): Promise<void> {
   const start = byTestId<HTMLButtonElement>("record-start");
+  const end = new AbortController();
+  recorder = end;
   start.disabled = true;
-  notice(`Recording what ${node} serves, for ${counted(seconds, "second")}…`);
+  notice(null);
+  byTestId("progress").hidden = false;
+  byTestId<HTMLProgressElement>("progress-bar").removeAttribute("value");
+  say(byTestId("progress-title"), `Recording from ${node}`);
+  say(byTestId("progress-text"), `What it serves for ${counted(seconds, "second")}; then it is audited.`);
   try {
     const { recordFrom } = await import("./provider.js");
-    const { file, isComplete } = await recordFrom(node, seconds * 1_000, new AbortController().signal);
+    const { file, isComplete } = await recordFrom(node, seconds * 1_000, end.signal);
     await open(file, `recording of ${new URL(node).host}`);
     if (!isComplete) notice("The recording is not complete: there was no room for all of it. What it has was audited.");
   } catch (thrown) {
-    const why = (thrown as { code?: string }).code ?? (thrown instanceof Error ? thrown.message : String(thrown));
-    notice(`Nothing was recorded from ${node}: ${why}.`);
+    byTestId("progress").hidden = true;
+    const why = (thrown as { code?: string | number }).code;
+    const said = typeof why === "string" ? why : thrown instanceof Error ? thrown.message : String(thrown);
+    notice(end.signal.aborted ? `Cancelled: nothing was recorded from ${node}.` : `Nothing was recorded from ${node}: ${said}.`);
   } finally {
+    recorder = null;
     start.disabled = false;
   }
 }
 
-byTestId("cancel").addEventListener("click", () => current?.job.cancel());
+byTestId("cancel").addEventListener("click", () => {
+  recorder?.abort();
+  current?.job.cancel();
+});
 reset();
 drops();
 recording();

@@ -2,7 +2,7 @@
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
 import { once } from "node:events";
-import { createWriteStream, readFileSync } from "node:fs";
+import { createWriteStream, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
 import { outline } from "remuda/inspect";
@@ -179,6 +179,7 @@ test("a file of 100 MB has progress, is cancelled at once, and keeps the page fr
   await part(page, "cancel").click();
   await expect(part(page, "notice")).toContainText("Cancelled");
   await expect(part(page, "open")).toBeVisible();
+  rmSync(large);
 
   // One that is a tenth as long, to its end.
   const shorter = info.outputPath("shorter.audit");
@@ -191,6 +192,7 @@ test("a file of 100 MB has progress, is cancelled at once, and keeps the page fr
   await part(page, "items-panel").getByLabel("Go to item").fill(String(items - 1));
   await part(page, "items-panel").getByLabel("Go to item").press("Enter");
   await expect(part(page, "items").locator("summary").last()).toContainText(String(items - 1));
+  rmSync(shorter);
 });
 
 test("a provider is recorded and audited", async ({ page, provide }) => {
