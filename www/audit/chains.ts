@@ -11,26 +11,38 @@ const TABLED = 100;
 const STEP = 22;
 const RADIUS = 7;
 
-/** Which receipts name the one before them that the file has. */
-export function linked(rows: readonly { digest: string; previous: string }[]): boolean[] {
-  const known = new Set<string>();
-  return rows.map(({ digest: own, previous }, index) => {
-    const follows = known.has(previous) || index === 0;
-    known.add(own);
-    return follows;
+const FOLLOWS: Record<Follows, string> = { next: "follows", another: "follows an earlier one", missing: "names one that is not here" };
+
+/** What a receipt names as the one before it: the one that is shown before, another one of the file, or one that is not in it. */
+export type Follows = "next" | "another" | "missing";
+
+export function links(rows: readonly { digest: string; previous: string }[]): Follows[] {
+  const known = new Set(rows.map(({ digest: own }) => own));
+  return rows.map(({ previous }, index) => {
+    // Where the file begins is no break.
+    if (index === 0 || previous === rows[index - 1]!.digest) return "next";
+    return known.has(previous) ? "another" : "missing";
   });
+}
+
+/** By sequence, as a chain goes; what comes second to a sequence is behind all others. */
+export function inOrder<Row extends { sequence: bigint }>(rows: readonly Row[]): Row[] {
+  const first = new Map<bigint, Row>();
+  for (const row of rows) if (!first.has(row.sequence)) first.set(row.sequence, row);
+  const chain = [...first.values()].sort((a, b) => (a.sequence < b.sequence ? -1 : 1));
+  return [...chain, ...rows.filter((row) => first.get(row.sequence) !== row)];
 }
 
 function beads(label: string, rows: readonly { digest: string; previous: string; item: number; says: string }[], standings: Standings): HTMLElement {
   const drawn = rows.slice(0, DRAWN);
-  const follows = linked(drawn);
+  const follows = links(drawn);
   const width = drawn.length * STEP + RADIUS;
-  const holes = follows.filter((follow) => !follow).length;
+  const holes = follows.filter((follow) => follow !== "next").length;
   const says = `${label}: ${counted(rows.length, "receipt")}, ${holes === 0 ? "each naming the one before" : `with ${counted(holes, "break")}`}`;
   const svg = graphic("svg", { viewBox: `0 0 ${width} 30`, width, height: 30, role: "img", "aria-label": says, class: "beads" });
   drawn.forEach(({ item, says: title }, index) => {
     const at = index * STEP + RADIUS + 4;
-    if (index > 0) svg.append(graphic("line", { class: follows[index] ? "link" : "break", x1: at - STEP + RADIUS, x2: at - RADIUS, y1: 15, y2: 15 }));
+    if (index > 0) svg.append(graphic("line", { class: follows[index] === "next" ? "link" : "break", x1: at - STEP + RADIUS, x2: at - RADIUS, y1: 15, y2: 15 }));
     const bead = graphic("circle", { class: `bead ${standings.served(item)}`, cx: at, cy: 15, r: RADIUS });
     bead.append(graphic("title", {}, title));
     svg.append(bead);
@@ -47,7 +59,7 @@ export function receiptChains({ receipts }: Outline, standings: Standings): HTML
     else lanes.set(row.lane, [row]);
   }
   const says = ({ sequence, lane }: ReceiptRow) => `Sequence ${sequence}, lane ${lane.slice(0, 8)}…`;
-  const whole = receipts.rows.map((row) => ({ ...row, previous: row.previousInStream, says: says(row) }));
+  const whole = inOrder(receipts.rows).map((row) => ({ ...row, previous: row.previousInStream, says: says(row) }));
   return element(
     "section",
     { id: "receipts", class: "panel", "aria-labelledby": "receipts-title", "data-testid": "receipts" },
@@ -64,11 +76,11 @@ export function receiptChains({ receipts }: Outline, standings: Standings): HTML
           "li",
           {},
           element("span", {}, digest(lane)),
-          beads(`Lane ${lane.slice(0, 8)}`, rows.map((row) => ({ ...row, previous: row.previousInLane, says: says(row) })), standings),
+          beads(`Lane ${lane.slice(0, 8)}`, inOrder(rows).map((row) => ({ ...row, previous: row.previousInLane, says: says(row) })), standings),
         ),
       ),
     ),
-    element("p", { class: "fine" }, "A dashed line is where a receipt names one that is not in the file: it is missing, or it was never asked for."),
+    element("p", { class: "fine" }, "A dashed line is where a receipt does not name the one drawn before it: what it names is missing, was never asked for, or has another successor."),
     standings.served(receipts.rows.at(-1)!.item) === "unknown" && element("p", { class: "fine" }, "Faint ones came after something failed or ended, and were perhaps not judged."),
     receipts.rows.length > DRAWN && element("p", { class: "fine" }, `The first ${DRAWN} of ${grouped(receipts.total)} receipts of each chain are drawn.`),
   );
@@ -86,7 +98,7 @@ export function groupHistories({ groups }: Outline, standings: Standings): HTMLE
 }
 
 function groupHistory({ lane, group, receipts }: GroupHistory, standings: Standings): HTMLElement {
-  const follows = linked(receipts.rows);
+  const follows = links(receipts.rows);
   const row = ({ item, action, sequence, atMs, digest: own }: GroupReceiptRow, index: number) =>
     element(
       "tr",
@@ -95,7 +107,7 @@ function groupHistory({ lane, group, receipts }: GroupHistory, standings: Standi
       element("td", {}, sequence === null ? "the group" : `record ${sequence}`),
       element("td", {}, time(atMs)),
       element("td", {}, digest(own)),
-      element("td", {}, standings.served(item) === "bad" ? "does not hold" : index === 0 ? "first in the file" : follows[index] ? "follows" : "does not follow"),
+      element("td", {}, standings.served(item) === "bad" ? "does not hold" : index === 0 ? "first in the file" : FOLLOWS[follows[index]!]),
     );
   return element(
     "div",

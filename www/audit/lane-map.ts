@@ -36,7 +36,8 @@ export class LaneMap {
       element(
         "p",
         { class: "lead" },
-        "Every lane has a fixed place in a tree of 2²⁵⁶ places. A checkpoint signs the root of it, and a proof shows what is at the place of one lane: its records, or nothing.",
+        "Every lane has a fixed place in a tree of 2²⁵⁶ places. A checkpoint signs the root of it, and a proof shows what is at the place of ",
+        "one lane: its records, or nothing.",
       ),
       this.#where,
     );
@@ -118,7 +119,8 @@ function picture(proofs: readonly LaneProof[], beside: readonly Node[]): SVGElem
   const levels = Math.min(deepest(proofs), MOST_LEVELS);
   const height = levels * ROW + ROW + LEAF;
   const present = proofs.filter(({ payload }) => payload !== null).length;
-  const label = `${counted(present, "lane")} with records, ${counted(proofs.length - present, "lane")} without, ${counted(beside.length, "part")} of the key space occupied by others`;
+  const lanes = `${counted(present, "lane")} with records, ${counted(proofs.length - present, "lane")} without`;
+  const label = `${lanes}, ${counted(beside.length, "part")} of the key space occupied by others`;
   const svg = graphic("svg", { height, role: "img", "aria-label": label, class: "tree" });
   const block = (node: Node, className: string, lane?: number) => {
     const { from, width } = place(node);

@@ -37,7 +37,10 @@ function proven({ report }: Judged): HTMLElement | false {
 }
 
 function provenWords(proven: number, unproven: number): string {
-  if (unproven > 0) return `${grouped(proven)} ${proven === 1 ? "record is" : "records are"}; ${grouped(unproven)} ${unproven === 1 ? "is" : "are"} not, or ${unproven === 1 ? "belongs" : "belong"} to no subscription.`;
+  if (unproven > 0) {
+    const not = unproven === 1 ? "is not, or belongs to no subscription" : "are not, or belong to no subscription";
+    return `${grouped(proven)} ${proven === 1 ? "record is" : "records are"}; ${grouped(unproven)} ${not}.`;
+  }
   return proven > 0 ? "Every record in this file." : "There is no record in this file.";
 }
 

@@ -29,8 +29,8 @@ export function timeline(outline: Outline, standings: Standings, choose: (item: 
     histories.length > 0 && element(
       "p",
       { class: "lead" },
-      `A checkpoint seals each batch of records and names the one before, so nothing can be taken out or put in later. Here: ${counted(checkpoints.length, "checkpoint")} in ${counted(histories.length, "broker epoch")}, over `,
-      `${span(first, last)}.`,
+      "A checkpoint seals each batch of records and names the one before, so that whatever is taken out or put in later shows. Here: ",
+      `${counted(checkpoints.length, "checkpoint")} in ${counted(histories.length, "broker epoch")}, over ${span(first, last)}.`,
     ),
     element("ol", { class: "epochs" }, ...histories.map((history) => epochRow(history, end, standings, choose))),
     histories.length > 0 && legend(histories),
@@ -59,19 +59,32 @@ function floorList(links: Outline["timeline"]["rows"]): HTMLElement | false {
 
 function epochRow(history: EpochHistory, end: bigint, standings: Standings, choose: (item: number) => void): HTMLElement {
   const records = history.bars.reduce((sum, { first, last }) => sum + (last - first + 1n), 0n);
+  const checkpoints = history.bars.reduce((sum, bar) => sum + bar.checkpoints.length, 0);
   const label = describe(history, records);
   return element(
     "li",
-    { "data-testid": "epoch", "data-epoch": String(history.epoch), "data-bars": String(history.bars.length), "data-withdrawn": history.withdrawn ? String(history.withdrawn.last - history.withdrawn.first + 1n) : "0", "data-floors": String(history.floors.length), "data-rivals": String(history.rivals.length) },
+    {
+      "data-testid": "epoch",
+      "data-epoch": String(history.epoch),
+      "data-bars": String(history.bars.length),
+      "data-withdrawn": String(lost(history)),
+      "data-floors": String(history.floors.length),
+      "data-rivals": String(history.rivals.length),
+    },
     began(history, standings),
     element(
       "div",
       { class: "epoch-head" },
       element("h3", {}, `Epoch ${history.epoch}`),
-      element("span", { class: "fine" }, records > 0n ? `${counted(Number(records), "record")} in ${counted(history.bars.reduce((sum, bar) => sum + bar.checkpoints.length, 0), "checkpoint")}` : "no checkpoint in this file"),
+      element("span", { class: "fine" }, records > 0n ? `${counted(Number(records), "record")} in ${counted(checkpoints, "checkpoint")}` : "no checkpoint in this file"),
     ),
     picture(history, end, label, choose),
   );
+}
+
+/** How many records were withdrawn. */
+function lost({ withdrawn }: EpochHistory): bigint {
+  return withdrawn ? withdrawn.last - withdrawn.first + 1n : 0n;
 }
 
 function began({ began: transition }: EpochHistory, standings: Standings): HTMLElement | false {
@@ -90,14 +103,15 @@ function began({ began: transition }: EpochHistory, standings: Standings): HTMLE
 function restartWords({ fromEpoch, transition, lastDurable, lastProvisional }: TransitionLink): string {
   if (fromEpoch === null) return "The stream began.";
   if (transition === "clean") return "Clean restart: everything that was sent is durable.";
-  const lost = lastProvisional === null ? 0n : lastProvisional - (lastDurable ?? -1n);
-  if (lost <= 0n) return "Restart: what was not durable is void.";
-  return `Restart: ${counted(Number(lost), "record")} that had been sent ${lost === 1n ? "is" : "are"} withdrawn, as never durable.`;
+  const withdrawn = lastProvisional === null ? 0n : lastProvisional - (lastDurable ?? -1n);
+  if (withdrawn <= 0n) return "Restart: what was not durable is void.";
+  return `Restart: ${counted(Number(withdrawn), "record")} that had been sent ${withdrawn === 1n ? "is" : "are"} withdrawn, as never durable.`;
 }
 
-function describe({ epoch, bars, withdrawn, floors, rivals }: EpochHistory, records: bigint): string {
+function describe(history: EpochHistory, records: bigint): string {
+  const { epoch, bars, withdrawn, floors, rivals } = history;
   const parts = [`Epoch ${epoch}: ${counted(Number(records), "record")} in ${counted(bars.length, "batch", "batches")}`];
-  if (withdrawn) parts.push(`${counted(Number(withdrawn.last - withdrawn.first + 1n), "record")} withdrawn`);
+  if (withdrawn) parts.push(`${counted(Number(lost(history)), "record")} withdrawn`);
   if (floors.length > 0) parts.push(`records before sequence ${highest(floors)} were no longer retained`);
   if (rivals.length > 0) parts.push(`${counted(rivals.length, "rival checkpoint")} for places that are taken`);
   if (bars.some(({ standing }) => standing === "bad")) parts.push("with something wrong");

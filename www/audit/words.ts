@@ -25,7 +25,11 @@ export function verdictWords(report: AuditReport, family: Family): VerdictWords 
     const isOther = report.findings.some(({ code }) => code === "decode/unknown-version");
     return isOther
       ? { tone: "wait", title: "This is not an audit file", lead: "Nothing in it was judged. It says nothing about any provider." }
-      : { tone: "wait", title: "This file cannot be read to its end", lead: "It is damaged or cut off, so it is no audit file and nothing of it counts. That may be whoever made or copied it." };
+      : {
+          tone: "wait",
+          title: "This file cannot be read to its end",
+          lead: "It is damaged or cut off, so it is no audit file and nothing of it counts. That may be whoever made or copied it.",
+        };
   }
   if (family !== "audit") return evidenceWords(report, family);
   const contradictions = report.evidence.length;
@@ -62,7 +66,7 @@ function evidenceWords(report: AuditReport, family: Family): VerdictWords {
     return {
       tone: "bad",
       title: `The ${who} signed two things that exclude each other`,
-      lead: family === "feed" ? "Two messages for one sequence, both under its key. Anybody can check it from this file." : "Two updates for one index, both under its key. Anybody can check it from this file.",
+      lead: `Two ${family === "feed" ? "messages for one sequence" : "updates for one index"}, both under its key. Anybody can check it from this file.`,
     };
   }
   return { tone: "wait", title: "This proves nothing", lead: `At least one of the two is not signed by the ${who} that the file names: nobody is shown to have lied.` };

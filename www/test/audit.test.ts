@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { CheckpointLink, FloorLink, LaneProof, TransitionLink } from "remuda/inspect";
 import type { AuditReport } from "remuda/verify";
-import { linked } from "../audit/chains.js";
+import { inOrder, links } from "../audit/chains.js";
 import { MOST_BARS, Standings, epochs } from "../audit/history.js";
 import { hexRows } from "../audit/item-view.js";
 import { bits, deepest, folds, occupied, path, place } from "../audit/prefix.js";
@@ -141,8 +141,16 @@ describe("the lane map", () => {
   });
 });
 
-test("a chain has a break where a receipt names one that is not there", () => {
-  expect(linked([{ digest: "a", previous: "-" }, { digest: "b", previous: "a" }, { digest: "d", previous: "c" }])).toEqual([true, true, false]);
+describe("a chain of receipts", () => {
+  test("has a break where one names another than the one before it", () => {
+    const rows = [{ digest: "a", previous: "-" }, { digest: "b", previous: "a" }, { digest: "d", previous: "c" }, { digest: "e", previous: "a" }];
+    expect(links(rows)).toEqual(["next", "next", "missing", "another"]);
+  });
+
+  test("is by sequence, whatever the file's order, with rivals behind", () => {
+    const rows = [3n, 1n, 2n, 1n].map((sequence, index) => ({ sequence, index }));
+    expect(inOrder(rows).map(({ index }) => index)).toEqual([1, 2, 0, 3]);
+  });
 });
 
 describe("a snapshot's checks", () => {
