@@ -8,6 +8,7 @@ import { time } from "./time.js";
 /** How many receipts a picture has, and a table. */
 const DRAWN = 120;
 const TABLED = 100;
+const MOST_LANES = 24;
 const STEP = 22;
 const RADIUS = 7;
 
@@ -59,28 +60,28 @@ export function receiptChains({ receipts }: Outline, standings: Standings): HTML
     else lanes.set(row.lane, [row]);
   }
   const says = ({ sequence, lane }: ReceiptRow) => `Sequence ${sequence}, lane ${lane.slice(0, 8)}…`;
+  const chains = [...lanes].slice(0, MOST_LANES).map(([lane, rows]) => ({
+    lane,
+    chain: beads(`Lane ${lane.slice(0, 8)}`, inOrder(rows).map((row) => ({ ...row, previous: row.previousInLane, says: says(row) })), standings),
+  }));
   const whole = inOrder(receipts.rows).map((row) => ({ ...row, previous: row.previousInStream, says: says(row) }));
+  const stream = beads("The whole stream", whole, standings);
+  const hasBreak = [stream, ...chains.map(({ chain }) => chain)].some(({ dataset }) => dataset["holes"] !== "0");
   return element(
     "section",
     { id: "receipts", class: "panel", "aria-labelledby": "receipts-title", "data-testid": "receipts" },
     element("h2", { id: "receipts-title" }, "Receipts, and the chains they make"),
     element("p", { class: "lead" }, "On a standard stream every record has a receipt of its own, which names the one before it: in the whole stream, and in its lane."),
     element("h3", {}, "The whole stream"),
-    beads("The whole stream", whole, standings),
+    stream,
     element("h3", {}, counted(lanes.size, "lane")),
     element(
       "ol",
       { class: "lane-chains" },
-      ...[...lanes].slice(0, 24).map(([lane, rows]) =>
-        element(
-          "li",
-          {},
-          element("span", {}, digest(lane)),
-          beads(`Lane ${lane.slice(0, 8)}`, inOrder(rows).map((row) => ({ ...row, previous: row.previousInLane, says: says(row) })), standings),
-        ),
-      ),
+      ...chains.map(({ lane, chain }) => element("li", {}, element("span", {}, digest(lane)), chain)),
     ),
-    element("p", { class: "fine" }, "A dashed line is where a receipt does not name the one drawn before it: what it names is missing, was never asked for, or has another successor."),
+    hasBreak && element("p", { class: "fine" }, "A dashed line is where a receipt does not name the one drawn before it: what it names is missing, was never asked for, or has another successor."),
+    lanes.size > MOST_LANES && element("p", { class: "fine" }, `${grouped(lanes.size - MOST_LANES)} more lanes are not drawn.`),
     standings.served(receipts.rows.at(-1)!.item) === "unknown" && element("p", { class: "fine" }, "Faint ones came after something failed or ended, and were perhaps not judged."),
     receipts.rows.length > DRAWN && element("p", { class: "fine" }, `The first ${DRAWN} of ${grouped(receipts.total)} receipts of each chain are drawn.`),
   );

@@ -208,6 +208,18 @@ test("a provider is recorded and audited", async ({ page, provide }) => {
   await expect(part(page, "epoch").first()).not.toHaveAttribute("data-bars", "0");
 });
 
+test("a provider that lies is recorded, and its lie is in the recording", async ({ page, provide }) => {
+  test.setTimeout(90_000);
+  const provider = await provide({ writer: 40, lie: "withhold-record", lieAfter: 12 });
+  await open(page, provider);
+  await part(page, "record-toggle").click();
+  await part(page, "record-seconds").selectOption("3");
+  await part(page, "record-start").click();
+  await drawn(page);
+  await expect(part(page, "verdict")).toHaveAttribute("data-verdict", "violations");
+  await expect(part(page, "finding").first()).toHaveAttribute("data-code", "verify/lane-count");
+});
+
 test("a provider that is not there is said not to be", async ({ page, provide }) => {
   const provider = await provide({ writer: 0 });
   await open(page, provider);
