@@ -218,8 +218,8 @@ export interface Description {
   text: string;
   /** The code of why a server frame does not decode. */
   undecodable: string | null;
-  /** Of the signed provider objects in it. */
-  digests: string[];
+  /** The signed provider objects in it, each field by field. */
+  objects: { digest: string; text: string }[];
   proofs: LaneProof[];
 }
 

@@ -1,6 +1,7 @@
 /** What failed, item by item: the rule and the bytes side by side. And what contradicts itself, to be taken away. */
 import type { AuditEvidence, AuditFinding } from "remuda/verify";
 import { element } from "../shared/dom.js";
+import { differenceOf, differenceView } from "./difference.js";
 import { laterItem } from "./item-view.js";
 import type { Judged, ShownItem } from "./protocol.js";
 import { counted, plain, ruleOf } from "./words.js";
@@ -38,6 +39,20 @@ function findingCard({ item, code, rule: where, detail }: AuditFinding, isItem: 
   );
 }
 
+/** Where two items differ: empty until both are there, and where they are of different kinds. */
+function laterDifference([a, b]: [number, number], open: Open): HTMLElement {
+  const where = element("div", {});
+  void Promise.all([open.item(a), open.item(b)]).then(
+    ([left, right]) => {
+      const found = left?.described && right?.described ? differenceOf(left.described, right.described) : null;
+      if (found) where.append(differenceView(found, [a, b]));
+    },
+    // Each item says for itself that it could not be read.
+    () => undefined,
+  );
+  return where;
+}
+
 function evidenceCard(evidence: AuditEvidence, index: number, family: Judged["family"], open: Open): HTMLElement {
   const { code, items: [a, b] } = evidence;
   const save = element("button", { type: "button", "data-testid": "save-evidence" }, "Save this evidence");
@@ -52,6 +67,7 @@ function evidenceCard(evidence: AuditEvidence, index: number, family: Judged["fa
       element("span", { class: "tag" }, family === "audit" ? `items ${a} and ${b}` : "both in this file"),
     ),
     rule(code, ruleOf(code), ""),
+    family === "audit" && laterDifference(evidence.items, open),
     family === "audit" && element("div", { class: "pair" }, laterItem(() => open.item(a)), laterItem(() => open.item(b))),
     element(
       "p",

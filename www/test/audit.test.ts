@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { CheckpointLink, FloorLink, LaneProof, TransitionLink } from "remuda/inspect";
 import type { AuditReport } from "remuda/verify";
 import { inOrder, links } from "../audit/chains.js";
+import { differences } from "../audit/difference.js";
 import { MOST_BARS, Standings, epochs } from "../audit/history.js";
 import { hexRows } from "../audit/item-view.js";
 import { bits, deepest, folds, occupied, path, place } from "../audit/prefix.js";
@@ -138,6 +139,22 @@ describe("the lane map", () => {
     expect(folded.map((fold) => (fold.kind === "level" ? fold.level.depth : `${fold.from}–${fold.to}`))).toEqual(["0–0", 1, 2, "3–8", 9, "10–255"]);
     expect(folds(proof(low, []))).toEqual([{ kind: "empty", from: 0, to: 255 }]);
     expect(folds(proof(low, Array.from({ length: 256 }, (_, depth): [number, 0] => [depth, 0]))).length).toBe(256);
+  });
+});
+
+describe("where two statements differ", () => {
+  const text = (first: number, after: string) => `CheckpointReceipt(\n    CheckpointReceipt {\n        first_sequence: ${first},\n        after: Some(\n            ${after},\n        ),\n    },\n)`;
+
+  test("is said field by field, with the name above a value of its own line", () => {
+    expect(differences(text(1, "aa"), text(2, "bb"))).toEqual([
+      { field: "first_sequence", values: ["1", "2"] },
+      { field: "after", values: ["aa", "bb"] },
+    ]);
+    expect(differences(text(1, "aa"), text(1, "aa"))).toEqual([]);
+  });
+
+  test("is not said of things of different kinds", () => {
+    expect(differences(text(1, "aa"), "AppendReceipt(\n)")).toBeNull();
   });
 });
 

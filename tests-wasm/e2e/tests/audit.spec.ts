@@ -144,6 +144,16 @@ test("evidence is taken away as a file that says the same on its own", async ({ 
   }
 });
 
+test("of two signed statements it shows where they differ", async ({ page, provide }) => {
+  const provider = await provide({ writer: 0 });
+  await open(page, provider);
+  await tryOut(page, "two-histories.audit");
+  const difference = part(page, "difference");
+  await expect(difference).toContainText("ordered_range_root");
+  await expect(difference).toContainText("last_sequence");
+  await expect(difference, "both follow one and the same").not.toContainText("previous_checkpoint");
+});
+
 test("files of evidence of feeds and broadcasts are judged by their own rules", async ({ page, provide }) => {
   const provider = await provide({ writer: 0 });
   await open(page, provider);

@@ -1,6 +1,6 @@
 //! One item in full.
 
-use remuda_wire::audit::AuditItem;
+use remuda_wire::audit::{AuditItem, HeldObject};
 use remuda_wire::frame::{ServerFrame, ServerMessage};
 use remuda_wire::signed::digest;
 use remuda_wire::Canonical;
@@ -31,16 +31,22 @@ pub(crate) fn describe(bytes: &[u8]) -> Option<Value> {
         _ => Vec::new(),
     };
     let objects = provider_objects(&item);
-    let mut text = frame.map_or_else(|| format!("{item:#?}"), |message| format!("{message:#?}"));
-    if let Some((end, _)) = text.char_indices().nth(MOST_CHARACTERS) {
-        text.truncate(end);
-        text.push('…');
-    }
+    let text = bounded(frame.map_or_else(|| format!("{item:#?}"), |message| format!("{message:#?}")));
+    let object =
+        |object| json!({ "digest": hex(&digest(HeldObject::signed(object))), "text": bounded(format!("{object:#?}")) });
     Some(json!({
         "kind": kind(&item),
         "text": text,
         "undecodable": why,
-        "digests": objects.iter().map(|object| hex(&digest(object.signed()))).collect::<Vec<_>>(),
+        "objects": objects.iter().map(object).collect::<Vec<_>>(),
         "proofs": proofs,
     }))
+}
+
+fn bounded(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(MOST_CHARACTERS) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
