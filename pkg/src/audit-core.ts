@@ -8,6 +8,16 @@ const CHUNK_BYTES = 1 << 20;
 /** How long a page may be kept from its own work. */
 const MAX_BUSY_MS = 40;
 
+/** Gives the page its turn whenever it has waited for long enough. */
+export function breather(): () => Promise<void> {
+  let freeSince = performance.now();
+  return async () => {
+    if (performance.now() - freeSince <= MAX_BUSY_MS) return;
+    await new Promise((resolve) => setTimeout(resolve));
+    freeSince = performance.now();
+  };
+}
+
 /** What an audit file can come from. None but a `Uint8Array` is ever whole in memory. */
 export type AuditSource = Uint8Array | Blob | ReadableStream<Uint8Array>;
 
@@ -17,15 +27,12 @@ export async function auditWith(verifier: Verifier, source: AuditSource, options
   const totalBytes = sizeOf(source);
   const audit = new verifier.Audit();
   let over = false;
-  let freeSince = performance.now();
+  const breathe = breather();
   try {
     for await (const chunk of chunks(source, signal)) {
       audit.push(chunk);
       if (onProgress) onProgress(progressOf(audit, totalBytes));
-      if (performance.now() - freeSince > MAX_BUSY_MS) {
-        await new Promise((resolve) => setTimeout(resolve));
-        freeSince = performance.now();
-      }
+      await breathe();
       signal?.throwIfAborted();
     }
     over = true;
@@ -46,12 +53,12 @@ function progressOf(audit: InstanceType<Verifier["Audit"]>, totalBytes: bigint |
   return { bytes, totalBytes, items, declaredItems: declaredItems ?? null };
 }
 
-function sizeOf(source: AuditSource): bigint | null {
+export function sizeOf(source: AuditSource): bigint | null {
   if (source instanceof Uint8Array) return BigInt(source.length);
   return source instanceof Blob ? BigInt(source.size) : null;
 }
 
-async function* chunks(source: AuditSource, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array, void, void> {
+export async function* chunks(source: AuditSource, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array, void, void> {
   signal?.throwIfAborted();
   if (source instanceof Uint8Array) {
     yield* pieces(source);

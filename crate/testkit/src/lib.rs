@@ -9,5 +9,6 @@ pub mod feed_scene;
 pub mod fuzz;
 pub mod honest;
 pub mod random;
+pub mod samples;
 pub mod vector;
 pub mod verdict_table;

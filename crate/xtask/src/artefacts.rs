@@ -12,9 +12,10 @@ use crate::setup::Setup;
 use crate::workspace::Workspace;
 
 /// The crates that ship as wasm, the folder of each in `pkg/generated`, what its files are called, and how it is compiled.
-const SHIPPED: [(&str, &str, &str, Build); 4] = [
+const SHIPPED: [(&str, &str, &str, Build); 5] = [
     ("remuda-wasm-client", "client", "remuda_client", Build::Release),
     ("remuda-wasm-feeds", "feeds", "remuda_feeds", Build::Release),
+    ("remuda-wasm-inspect", "inspect", "remuda_inspect", Build::Release),
     ("remuda-wasm-recovery", "recovery", "remuda_recovery", Build::Release),
     ("remuda-wasm-verifier", "verifier", "remuda_verifier", Build::Small),
 ];

@@ -13,6 +13,7 @@ mod fuzz;
 mod glue;
 mod pages;
 mod process;
+mod samples;
 mod setup;
 mod simulate;
 mod stamp;
@@ -65,6 +66,12 @@ enum Command {
     /// Write what is generated from the .proto file.
     Codegen {
         /// Only say whether it is up to date.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Write the samples of the auditor's page.
+    Samples {
+        /// Only say whether they are up to date.
         #[arg(long)]
         check: bool,
     },
@@ -122,6 +129,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Purity => check::purity::run(workspace, setup),
         Command::Validation { check } => validation::run(workspace, check),
         Command::Codegen { check } => codegen::run(workspace, check),
+        Command::Samples { check } => samples::run(workspace, check),
         Command::Vectors(request) => vectors::run(workspace, setup, &request, tally),
         Command::Audit(request) => audit::run(workspace, &request),
         Command::Simulate(request) => simulate::run(workspace, &request, tally),

@@ -42,13 +42,13 @@ impl Batch {
         watermark: DurableWatermark,
         sign: impl FnOnce(Bytes32) -> CheckpointReceipt,
     ) -> Self {
-        let Provider { context, stream_id, .. } = provider;
+        let Provider { context, stream_id, broker_epoch, .. } = provider;
         let record_count = u32::try_from(records.len()).expect("a batch");
         let mut lanes: BTreeMap<Bytes32, Vec<(u64, Bytes32)>> = BTreeMap::new();
         let mut deliveries = Vec::with_capacity(records.len());
         for (sequence, record) in (first_sequence..).zip(records) {
-            let id = FastRecordId { provider_epoch: ProviderEpoch, broker_epoch: 0, sequence };
-            let header = header(stream_id, record.lane_id, sequence);
+            let id = FastRecordId { provider_epoch: ProviderEpoch, broker_epoch: *broker_epoch, sequence };
+            let header = header(provider, record.lane_id, sequence);
             let digest = fast_record_digest(context, &id, &header, &record.payload);
             lanes.entry(record.lane_id).or_default().push((sequence, lane_leaf_digest(&digest)));
             deliveries.push(RecordDelivery {
@@ -66,7 +66,15 @@ impl Batch {
         let map = SparseMap::new(payloads.iter().map(|(lane, payload)| (*lane, lane_payload_digest(lane, payload))));
         let last_sequence = first_sequence + u64::from(record_count) - 1;
         let root = map.root();
-        let range = fast_ordered_range_root(context, stream_id, 0, first_sequence, last_sequence, record_count, &root);
+        let range = fast_ordered_range_root(
+            context,
+            stream_id,
+            *broker_epoch,
+            first_sequence,
+            last_sequence,
+            record_count,
+            &root,
+        );
         Self { receipt: sign(range), deliveries, payloads, map }
     }
 
@@ -108,14 +116,14 @@ impl Batch {
     }
 }
 
-fn header(stream_id: &Bytes32, lane_id: Bytes32, sequence: u64) -> RecordHeader {
+fn header(provider: &Provider, lane_id: Bytes32, sequence: u64) -> RecordHeader {
     RecordHeader {
-        stream_id: *stream_id,
+        stream_id: provider.stream_id,
         lane_id,
         origin: RecordOrigin::Client,
         kind: RecordKind::Application,
         client_message_id: keccak256(&sequence.to_be_bytes()),
-        created_at_ms: BIRTH_MS + sequence,
+        created_at_ms: BIRTH_MS + provider.waited_ms + sequence,
         visible_after_ms: 0,
         expires_at_ms: 0,
         encryption_generation: 0,

@@ -10,8 +10,9 @@ use remuda_wire::key::SigningPublicKey;
 use remuda_wire::preimage::{checkpoint_genesis, fast_ordered_range_root, keccak256, lane_id, stream_id};
 use remuda_wire::request::{FastSource, OpenSubscriptionRequest, SubscriptionSource, VerificationMode};
 use remuda_wire::response::DurableWatermark;
+use remuda_wire::retention::FastRetentionAnchor;
 use remuda_wire::scope::{LaneScope, LaneSet};
-use remuda_wire::transition::{BrokerEpochTransition, TransitionKind};
+use remuda_wire::transition::{BrokerEpochTransition, FastLineage, TransitionKind};
 use remuda_wire::{Address, Bytes32, ProviderEpoch, Signature, Signed, VersionOne};
 
 use super::batch::{Batch, Record};
@@ -31,6 +32,10 @@ pub struct Provider {
     /// The view that everything is served at.
     pub view: FinalizedView,
     key: SigningKey,
+    /// The epoch that its broker is in.
+    pub(super) broker_epoch: u64,
+    /// What is added to the time of every object that is signed from here on, milliseconds.
+    pub(super) waited_ms: u64,
     next_sequence: u64,
     /// The digest that the next link names.
     tail: Bytes32,
@@ -63,6 +68,8 @@ impl Provider {
             stream_id,
             view,
             key: SigningKey::from_bytes(&[7; 32]),
+            broker_epoch: 0,
+            waited_ms: 0,
             next_sequence: 0,
             tail: genesis,
         };
@@ -160,6 +167,50 @@ impl Provider {
         transition
     }
 
+    /// Lets time pass.
+    pub fn wait(&mut self, milliseconds: u64) {
+        self.waited_ms += milliseconds;
+    }
+
+    /// Begins the next broker epoch. `withdrawn` records after the last durable one are void; none makes it a clean one.
+    pub fn restart(&mut self, withdrawn: u64) -> BrokerEpochTransition {
+        let last_durable_sequence = self.watermark.last_durable_sequence;
+        let mut transition = BrokerEpochTransition {
+            previous_lineage: Some(FastLineage::new(self.broker_epoch)),
+            replacement_broker_epoch: self.broker_epoch + 1,
+            kind: if withdrawn == 0 { TransitionKind::Clean } else { TransitionKind::Void },
+            last_durable_checkpoint: self.watermark.checkpoint_anchor,
+            last_durable_sequence,
+            last_provisional_sequence: last_durable_sequence.map(|durable| durable + withdrawn),
+            created_at_ms: BIRTH_MS + self.waited_ms + self.next_sequence + withdrawn,
+            ..self.genesis_transition()
+        };
+        transition.signature = self.sign(&transition);
+        self.tail = transition.digest();
+        self.broker_epoch += 1;
+        self.waited_ms += self.next_sequence + withdrawn;
+        self.next_sequence = 0;
+        self.watermark.broker_epoch = self.broker_epoch;
+        transition
+    }
+
+    /// The floor of this epoch: `checkpoint` is the one that ends just before what is retained.
+    pub fn floor(&self, checkpoint: &CheckpointReceipt) -> FastRetentionAnchor {
+        let mut anchor = FastRetentionAnchor {
+            context: self.context,
+            served_at: self.view,
+            stream_id: self.stream_id,
+            provider_epoch: ProviderEpoch,
+            broker_epoch: checkpoint.broker_epoch,
+            first_retained_sequence: checkpoint.last_sequence + 1,
+            previous_checkpoint: checkpoint.digest(),
+            committed_at_ms: BIRTH_MS + self.waited_ms + self.next_sequence,
+            signature: Signature([0; 64]),
+        };
+        anchor.signature = self.sign(&anchor);
+        anchor
+    }
+
     /// What a `ScopedProofs` subscription to these lanes from the beginning asks.
     pub fn open_scoped(&self, subscription_id: Bytes32, lanes: Vec<Bytes32>) -> OpenSubscriptionRequest {
         let lanes = LaneSet::new(lanes).expect("not too many lanes").expect("at least one lane");
@@ -193,7 +244,15 @@ impl Provider {
     /// The checkpoint of a batch of one record, over a map of lanes that the caller made.
     pub fn checkpoint_of_one(&self, lane_map_root: &Bytes32) -> CheckpointReceipt {
         let sequence = self.next_sequence;
-        let root = fast_ordered_range_root(&self.context, &self.stream_id, 0, sequence, sequence, 1, lane_map_root);
+        let root = fast_ordered_range_root(
+            &self.context,
+            &self.stream_id,
+            self.broker_epoch,
+            sequence,
+            sequence,
+            1,
+            lane_map_root,
+        );
         self.checkpoint(sequence, root)
     }
 
@@ -203,13 +262,13 @@ impl Provider {
             served_at: self.view,
             stream_id: self.stream_id,
             provider_epoch: ProviderEpoch,
-            broker_epoch: 0,
+            broker_epoch: self.broker_epoch,
             first_sequence: self.next_sequence,
             last_sequence,
             ordered_range_root,
             previous_checkpoint: self.tail,
             durable_high_water: last_sequence,
-            committed_at_ms: BIRTH_MS + last_sequence,
+            committed_at_ms: BIRTH_MS + self.waited_ms + last_sequence,
             signature: Signature([0; 64]),
         };
         receipt.signature = self.sign(&receipt);
@@ -228,7 +287,8 @@ impl Provider {
         (first..first + u64::from(count)).zip(lane_ids.iter().cycle()).map(record).collect()
     }
 
-    fn sign(&self, object: &impl Signed) -> Signature {
+    /// Signs whatever it is told to.
+    pub fn sign(&self, object: &impl Signed) -> Signature {
         Signature(self.key.sign(&object.digest().0).to_bytes())
     }
 }

@@ -15,7 +15,7 @@ use super::invariants;
 use crate::workspace::{Package, Workspace};
 
 /// A crate, and those that it may name in what it ships. Names without `remuda-`.
-const MAY_NAME: [(&str, &[&str]); 19] = [
+const MAY_NAME: [(&str, &[&str]); 20] = [
     ("wire", &[]),
     ("streaming", &["wire"]),
     ("verify", &["wire"]),
@@ -31,6 +31,7 @@ const MAY_NAME: [(&str, &[&str]); 19] = [
         &["wire", "verify", "position", "session", "client", "web", "streaming", "watchtower", "bps", "wasm-js"],
     ),
     ("wasm-recovery", &["watchtower"]),
+    ("wasm-inspect", &["wire", "verify"]),
     ("wasm-feeds", &["wire", "verify", "position", "session", "client", "web", "watchtower", "bps", "wasm-js"]),
     ("wasm-verifier", &["wire", "verify", "streaming", "watchtower", "bps"]),
     ("dev-provider", &["wire", "verify", "streaming", "watchtower", "bps"]),
