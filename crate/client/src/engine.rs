@@ -3,6 +3,7 @@
 mod apply;
 mod commands;
 mod grant;
+mod group;
 mod network;
 mod outbox;
 mod recording;
@@ -244,9 +245,11 @@ impl Engine {
         let re_entries =
             self.subscriptions.iter().filter(|(key, it)| self.can_open(key, it)).filter_map(|(_, it)| it.due_at());
         let tails = self.tails.values().filter(|_| self.in_session).filter_map(Tail::due_at);
+        let decisions =
+            self.subscriptions.values().filter(|_| self.in_session).filter_map(|it| it.consumer.resends_at());
         let own =
             [self.channel.wake_at(), self.chain_retry_at_ms, key_retry, self.outbox_wake_at(), self.renewal.wake_at()];
-        own.into_iter().flatten().chain(re_entries).chain(tails).min()
+        own.into_iter().flatten().chain(re_entries).chain(tails).chain(decisions).min()
     }
 
     /// The stream.

@@ -1,6 +1,7 @@
 //! What an engine tells.
 
 use alloc::rc::Rc;
+use alloc::vec::Vec;
 
 use remuda_position::PositionKey;
 use remuda_session::Transport;
@@ -12,6 +13,7 @@ use remuda_wire::Bytes32;
 use crate::command::{CommandId, CommandOutcome};
 use crate::engine::TailKey;
 use crate::failure::Failure;
+use crate::group::GroupNews;
 use crate::outbox::AppendUpdate;
 use crate::recorder::Recording;
 
@@ -108,6 +110,13 @@ pub enum Event {
         segment: SegmentSummary,
         /// Number of the last durable item.
         last_item: u64,
+    },
+    /// Receipts of a group, verified, are durable; or a decision came to nothing.
+    Group {
+        /// Of which position.
+        key: PositionKey,
+        /// What they say, in order.
+        news: Vec<GroupNews>,
     },
     /// A verified transition is durable.
     Transition {

@@ -14,6 +14,7 @@ use remuda_wire::Bytes32;
 use crate::command::{receipt_view, PendingRequest};
 use crate::event::{BatchSummary, SegmentSummary, TransitionSummary};
 use crate::failure::Failure;
+use crate::group::GroupUpdate;
 
 /// One frame for one subscription.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub(crate) enum Work {
     Transition(Bytes32, Rc<BrokerEpochTransition>),
     /// A transition that the subscription named has reached.
     Adopt(Bytes32, Rc<BrokerEpochTransition>),
+    /// A link of a group's chain, for the subscription that follows it.
+    Group(Bytes32, GroupUpdate),
     /// The provider ended the subscription named, after everything that came before.
     Ended(Bytes32, Failure),
     /// A request was answered: of no subscription.
@@ -41,6 +44,7 @@ impl Work {
             Self::Checkpoint(frame) => Some(frame.subscription_id),
             Self::Transition(subscription_id, _)
             | Self::Adopt(subscription_id, _)
+            | Self::Group(subscription_id, _)
             | Self::Ended(subscription_id, _) => Some(*subscription_id),
             Self::Answer(..) => None,
         }
@@ -59,19 +63,24 @@ impl Work {
                 RecordId::Standard(_) => None,
             },
             Self::Checkpoint(frame) => Some(frame.receipt.broker_epoch),
-            Self::Transition(..) | Self::Adopt(..) | Self::Ended(..) | Self::Answer(..) => None,
+            Self::Transition(..) | Self::Adopt(..) | Self::Group(..) | Self::Ended(..) | Self::Answer(..) => None,
         }
     }
 
-    /// The view whose key it needs.
-    pub(crate) fn served_at(&self) -> Option<&FinalizedView> {
-        match self {
-            Self::Delivery(delivery) => delivery.append_receipt.as_ref().map(|receipt| &receipt.served_at),
-            Self::Transition(..) | Self::Ended(..) => None,
-            Self::Checkpoint(frame) => Some(&frame.receipt.served_at),
-            Self::Adopt(_, transition) => Some(&transition.served_at),
-            Self::Answer(_, result) => receipt_view(result),
-        }
+    /// The views whose keys it needs.
+    pub(crate) fn served_at(&self) -> impl Iterator<Item = &FinalizedView> {
+        let (one, other) = match self {
+            Self::Delivery(delivery) => (
+                delivery.append_receipt.as_ref().map(|receipt| &receipt.served_at),
+                delivery.delivery_state_receipt.as_ref().map(|receipt| &receipt.served_at),
+            ),
+            Self::Transition(..) | Self::Ended(..) => (None, None),
+            Self::Checkpoint(frame) => (Some(&frame.receipt.served_at), None),
+            Self::Adopt(_, transition) => (Some(&transition.served_at), None),
+            Self::Group(_, update) => (Some(&update.receipt().served_at), None),
+            Self::Answer(_, result) => (receipt_view(result), None),
+        };
+        one.into_iter().chain(other)
     }
 }
 
@@ -93,6 +102,8 @@ pub(crate) enum Told {
     Batch(BatchSummary),
     /// Records of a standard stream.
     Segment(SegmentSummary),
+    /// So many of what a group's consumer has to tell.
+    Group(usize),
     /// A transition.
     Transition(TransitionSummary),
 }

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use remuda_verify::fast::{AdoptedTransition, VerifiedBatch};
+use remuda_verify::group::GroupSegment;
 use remuda_verify::standard::{NewLanes, ReceiptChainSegment};
 use remuda_wire::codec::List;
 use remuda_wire::verdict::{AdmissionRefused, Contradiction, Refusal, VerifyError};
@@ -18,6 +19,7 @@ mod sealed {
     pub trait Sealed {}
     impl Sealed for remuda_verify::fast::VerifiedBatch<DeliveredRecord> {}
     impl Sealed for remuda_verify::fast::AdoptedTransition {}
+    impl Sealed for remuda_verify::group::GroupSegment {}
     impl Sealed for remuda_verify::standard::ReceiptChainSegment<DeliveredRecord> {}
 }
 
@@ -166,5 +168,26 @@ impl Evidence for ReceiptChainSegment<DeliveredRecord> {
             Some(StoredItem { assurance: ItemAssurance::Receipt, body })
         };
         self.into_records().into_iter().filter_map(item).collect()
+    }
+}
+
+impl Evidence for GroupSegment {
+    fn place(&self, boundary: &Boundary) -> Result<Option<Place>, Refusal> {
+        if boundary.group_receipt() == Some(self.receipt()) {
+            return Ok(None);
+        }
+        if boundary.group_receipt() != self.after() {
+            return Err(VerifyError::GroupChain.into());
+        }
+        Ok(Some(Place::Group(self.receipt())))
+    }
+
+    /// A group is followed from its creation, or behind a receipt of ours that was.
+    fn anchor(&self) -> Anchor {
+        Anchor::Genesis
+    }
+
+    fn into_items(self) -> Vec<StoredItem> {
+        Vec::new()
     }
 }

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use remuda_position::{Boundary, PositionKey, StoreError, StoredPosition};
 use remuda_session::ApiMisuse;
 use remuda_wire::chain::Purpose;
+use remuda_wire::preimage::signing_key_id;
 use remuda_wire::request::{CloseSubscriptionRequest, RequestBody};
 
 use super::{Engine, Output};
@@ -76,6 +77,7 @@ impl Engine {
     /// Ends a subscription. What is durable stays.
     pub fn unsubscribe(&mut self, key: PositionKey, now_ms: u64) {
         self.leave(key, now_ms);
+        self.abandon_decisions(key, &Failure::outcome_unknown());
         self.subscriptions.remove(&key);
         self.tell(Event::StatusChanged);
     }
@@ -101,6 +103,8 @@ impl Engine {
                 }
                 self.requests.insert(handle, request);
             }
+            // There is no room for it now.
+            Err(_) if matches!(request.asker, Asker::Lease(..)) => self.settle_unknown(request.asker, now_ms),
             Err(misuse) => self.settle_refused(request.asker, misuse.into(), now_ms),
         }
     }
@@ -110,6 +114,7 @@ impl Engine {
         match asker {
             Asker::Command(id) => self.tell(Event::Settled { id, outcome: CommandOutcome::Refused(failure) }),
             Asker::Outbox(number) => self.append_not_taken(number, now_ms),
+            Asker::Lease(key, lease_id) => self.decision_refused(key, &lease_id, failure, now_ms),
         }
     }
 
@@ -118,6 +123,7 @@ impl Engine {
         match asker {
             Asker::Command(id) => self.tell(Event::Settled { id, outcome: CommandOutcome::Unknown }),
             Asker::Outbox(number) => self.append_unanswered(number, now_ms),
+            Asker::Lease(key, lease_id) => self.decision_lost(key, &lease_id, now_ms),
         }
     }
 
@@ -159,6 +165,7 @@ impl Engine {
             // There is no session before the stream was read.
             encrypted: self.keys.stream().is_none_or(|stream| stream.encrypted),
             purpose: self.keys.stream().map_or(Purpose::Main, |stream| stream.purpose),
+            holder_signing_key_id: signing_key_id(&self.config.grant.holder_signing_key),
         };
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
         let subscription_id = if is_recorded { subscription.name(session, fresh_id) } else { fresh_id };

@@ -4,6 +4,7 @@ mod appends;
 mod checks;
 mod faults;
 mod grants;
+mod groups;
 mod honest;
 mod lies;
 mod lifecycle;

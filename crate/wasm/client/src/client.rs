@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use js_sys::{Array, Function};
-use remuda_client::{Append, CommandId, EngineConfig, Event, Failure, Keyring, TailKey};
+use remuda_client::{Append, CommandId, Decision, EngineConfig, Event, Failure, GroupId, GroupNews, Keyring, TailKey};
 use remuda_position::memory::MemoryStore;
 use remuda_position::outbox::OutboxKey;
 use remuda_position::{AdmissionBudget, Boundary, PositionKey, Store, StoredRow};
@@ -19,7 +19,10 @@ use remuda_web::store::AnyStore;
 use remuda_web::IdbStore;
 use remuda_wire::context::SigningContext;
 use remuda_wire::grant::StreamGrant;
-use remuda_wire::request::{AppendRequest, CloseLaneRequest, CreateLaneRequest, ListLanesRequest, RequestBody};
+use remuda_wire::request::{
+    AppendRequest, CloseLaneRequest, CreateGroupRequest, CreateLaneRequest, DeleteGroupRequest, ListLanesRequest,
+    RedriveRequest, RequestBody, UpdateGroupRequest,
+};
 use remuda_wire::{Bytes, Bytes24, Bytes32, Canonical};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::JsValue;
@@ -31,7 +34,7 @@ use crate::options::{
     optional_text, text, texts, AskedFor,
 };
 use crate::thrown::{bad_argument, store_error, thrown};
-use crate::to_js;
+use crate::{group, options, to_js};
 
 /// How far a subscription may be sent ahead: some batches of the default size.
 const CREDIT: CreditTarget = CreditTarget { records: 4_096, bytes: 8 * 1024 * 1024 };
@@ -304,6 +307,62 @@ impl Client {
         self.0.ask(RequestBody::ListLanes(request)).await
     }
 
+    /// Decides what becomes of a lease; resolves with the state that it led to, once the group's chain shows it.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`; `group/lease-over`, `group/decision-outstanding`; a `provider/…`; `command/outcome-unknown`.
+    pub async fn decide(&self, key: String, lease: String, decision: JsValue) -> Result<JsValue, JsValue> {
+        let (key, lease_id) = (PositionKey(digest(&key, "key")?), digest(&lease, "lease")?);
+        let decision = options::decision(&decision)?;
+        self.0.settled(|id| Command::Decide(id, key, lease_id, decision)).await
+    }
+
+    /// Creates a group. The same configuration again is the same group; a group that was deleted is never created again.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`; a `provider/…`; `command/outcome-unknown`.
+    #[wasm_bindgen(js_name = createGroup)]
+    pub async fn create_group(&self, config: JsValue) -> Result<JsValue, JsValue> {
+        let config = group::config(&config)?;
+        self.0.ask(RequestBody::CreateGroup(CreateGroupRequest { stream_id: self.0.stream_id, config })).await
+    }
+
+    /// Replaces what can change of a group.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`; a `provider/…`; `command/outcome-unknown`.
+    #[wasm_bindgen(js_name = updateGroup)]
+    pub async fn update_group(&self, config: JsValue) -> Result<JsValue, JsValue> {
+        let GroupId { lane_id, group_id } = options::group(&config)?;
+        let config = group::mutable_config(&config)?;
+        let request = UpdateGroupRequest { stream_id: self.0.stream_id, lane_id, group_id, config };
+        self.0.ask(RequestBody::UpdateGroup(request)).await
+    }
+
+    /// Deletes a group for good.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`; a `provider/…`; `command/outcome-unknown`.
+    #[wasm_bindgen(js_name = deleteGroup)]
+    pub async fn delete_group(&self, named: JsValue) -> Result<JsValue, JsValue> {
+        let GroupId { lane_id, group_id } = options::group(&named)?;
+        let request = DeleteGroupRequest { stream_id: self.0.stream_id, lane_id, group_id };
+        self.0.ask(RequestBody::DeleteGroup(request)).await
+    }
+
+    /// Brings a record back whose cycle is over: `{ lane, group, sequence, cycle }`.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`; a `provider/…`; `command/outcome-unknown`.
+    pub async fn redrive(&self, over: JsValue) -> Result<JsValue, JsValue> {
+        let GroupId { lane_id, group_id } = options::group(&over)?;
+        let record_id = group::record_id(options::unsigned(&over, "sequence")?);
+        let terminal_cycle_id = digest(&text(&over, "cycle")?, "cycle")?;
+        let stream_id = self.0.stream_id;
+        let request = RedriveRequest { stream_id, lane_id, group_id, record_id, terminal_cycle_id };
+        self.0.ask(RequestBody::Redrive(request)).await
+    }
+
     /// Keeps the data key of a generation: records of it that are stored already can be read from now on.
     ///
     /// # Errors
@@ -342,12 +401,22 @@ impl Inner {
 
     /// Asks the provider for one thing, and waits until that is settled.
     async fn ask(&self, request: RequestBody) -> Result<JsValue, JsValue> {
+        self.settled(|id| Command::Request(id, Box::new(request))).await
+    }
+
+    fn next_command(&self) -> CommandId {
         let id = CommandId(self.next_command.get());
         self.next_command.set(id.0 + 1);
+        id
+    }
+
+    /// Gives a command, and waits until it is settled.
+    async fn settled(&self, command: impl FnOnce(CommandId) -> Command) -> Result<JsValue, JsValue> {
+        let id = self.next_command();
         let settled = js_sys::Promise::new(&mut |resolve, reject| {
             self.pending.borrow_mut().insert(id, (resolve, reject));
         });
-        self.commands.send(Command::Request(id, Box::new(request)));
+        self.commands.send(command(id));
         wasm_bindgen_futures::JsFuture::from(settled).await
     }
 
@@ -357,16 +426,8 @@ impl Inner {
                 let status = to_js::status(engine, self.store.health());
                 self.tell(&Builder::new().with("type", "status").with_value("status", &status).build());
             }
-            Event::Settled { id, outcome } => {
-                if let Some((resolve, reject)) = self.pending.borrow_mut().remove(id) {
-                    let settled = match to_js::command_outcome(outcome) {
-                        Ok(result) => resolve.call1(&JsValue::UNDEFINED, &result),
-                        Err(error) => reject.call1(&JsValue::UNDEFINED, &error),
-                    };
-                    // The settling functions of a promise do not throw.
-                    drop(settled);
-                }
-            }
+            Event::Settled { id, outcome } => self.settle(*id, || to_js::command_outcome(outcome)),
+            Event::Group { key, news } => news.iter().for_each(|news| self.tell_group(*key, news)),
             Event::Batch { key, last_item, .. }
             | Event::Segment { key, last_item, .. }
             | Event::Transition { key, last_item, .. } => {
@@ -388,6 +449,45 @@ impl Inner {
         }
         if let Some(event) = to_js::event(event) {
             self.tell(&event);
+        }
+    }
+
+    fn settle(&self, id: CommandId, outcome: impl FnOnce() -> Result<JsValue, JsValue>) {
+        let Some((resolve, reject)) = self.pending.borrow_mut().remove(&id) else { return };
+        let settled = match outcome() {
+            Ok(result) => resolve.call1(&JsValue::UNDEFINED, &result),
+            Err(error) => reject.call1(&JsValue::UNDEFINED, &error),
+        };
+        // The settling functions of a promise do not throw.
+        drop(settled);
+    }
+
+    fn tell_group(&self, key: PositionKey, news: &GroupNews) {
+        match news {
+            GroupNews::Leased(record) => {
+                let Some(lease) = &record.lease else { return };
+                let keyring = self.keyring.as_ref().map(RefCell::borrow);
+                let opened = keyring.as_ref().map(|keyring| keyring.open(&record.header, &record.payload));
+                // Never acknowledged by anyone: it is decided before the application hears of it.
+                let decided = opened.as_ref().and_then(Decision::of_payload);
+                if let Some(decision) = decided {
+                    let id = self.next_command();
+                    self.commands.send(Command::Decide(id, key, lease.reference.lease_id, decision));
+                }
+                self.tell(&group::delivery(key, record, lease, decided, keyring.as_deref()));
+            }
+            GroupNews::State(state) => {
+                let object = Builder::new().with("type", "delivery-state").with("key", &key.0);
+                self.tell(&group::state_members(object, state).build());
+            }
+            GroupNews::Config(config) => {
+                let config = config.as_ref().map(|config| group::config_members(Builder::new(), config).build());
+                self.tell(&Builder::new().with("type", "group").with("key", &key.0).with("config", &config).build());
+            }
+            GroupNews::Decided { id, outcome } => self.settle(*id, || match outcome {
+                Ok(state) => Ok(group::state_members(Builder::new(), state).build()),
+                Err(failure) => Err(thrown(failure)),
+            }),
         }
     }
 
