@@ -12,6 +12,8 @@ export { Remuda, Subscription } from "./remuda.js";
 export { AppendTicket } from "./ticket.js";
 export type { RemudaEvents, SubscribeOptions } from "./remuda.js";
 export { TailIterator } from "./tail.js";
+export { Delivery, GroupIterator, UNDECRYPTABLE } from "./group.js";
+export type * from "./group-types.js";
 export type * from "./types.js";
 
 /**

@@ -2,6 +2,18 @@
 import type { ErrorData } from "./error.js";
 import type { ClientEvent, Enqueued } from "./glue.js";
 import type {
+  Decision,
+  DeliveryEvent,
+  DeliveryState,
+  GroupMutation,
+  GroupName,
+  GroupSettings,
+  GroupSpec,
+  NewGroup,
+  Redrive,
+  Redriven,
+} from "./group-types.js";
+import type {
   AppendRecord,
   Boundary,
   DataKey,
@@ -43,7 +55,15 @@ export interface Requests {
   listLanes: { argument: { after: string | null; limit: number }; result: LanePage };
   startRecording: { argument: { key: string; maxBytes: number }; result: null };
   stopRecording: { argument: null; result: Recording | null };
+  decide: { argument: { key: string; lease: string; decision: Decision }; result: DeliveryState };
+  createGroup: { argument: NewGroup; result: GroupMutation };
+  updateGroup: { argument: GroupName & GroupSettings; result: GroupMutation };
+  deleteGroup: { argument: GroupName; result: GroupMutation };
+  redrive: { argument: Redrive; result: Redriven };
 }
+
+/** What is received: verified and kept, painted, or leased. */
+export type AnySpec = SubscriptionSpec | TailSpec | GroupSpec;
 
 export type RequestName = keyof Requests;
 export type Request = { [Name in RequestName]: { name: Name; argument: Requests[Name]["argument"] } }[RequestName];
@@ -52,7 +72,7 @@ export type RequestResult = Requests[RequestName]["result"];
 /** What a page asks of its worker, and what it is answered with. */
 export interface Calls {
   open: { arguments: { options: WorkerOptions }; result: { role: Role } };
-  subscribe: { arguments: { spec: SubscriptionSpec | TailSpec }; result: string };
+  subscribe: { arguments: { spec: AnySpec }; result: string };
   unsubscribe: { arguments: { key: string }; result: null };
   read: { arguments: { key: string; after: bigint; maxBytes: number }; result: Item[] };
   boundary: { arguments: { key: string }; result: Boundary | null };
@@ -99,7 +119,9 @@ export type BetweenTabs =
   /** A tab became the owner: others send again what the last one did not take. */
   | { type: "owner"; from: string }
   | { type: "event"; from: string; event: ClientEvent }
-  | { type: "subscribe"; from: string; key: string; spec: SubscriptionSpec | TailSpec }
+  /** A record that was leased to us is for this tab. */
+  | { type: "delivery"; to: string; event: DeliveryEvent }
+  | { type: "subscribe"; from: string; key: string; spec: AnySpec }
   | { type: "unsubscribe"; from: string; key: string }
   | { type: "request"; from: string; id: number; request: Request }
   /** The owner has taken a request: from here on its outcome may be unknown. */

@@ -334,3 +334,20 @@ impl Consumer {
         known.into_iter().chain(unknown).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn what_cannot_be_read_is_given_back_or_rejected_by_the_reason_that_is_published() {
+        let unreadable = OpenedPayload::Unreadable(remuda_wire::verdict::VerifyError::Aead);
+        let Some(Decision::Reject { reason_hash }) = Decision::of_payload(&unreadable) else { panic!("rejected") };
+        // `UNDECRYPTABLE` of the package.
+        assert_eq!(reason_hash.to_string(), "3e32af291e2542d406bdf4104c4fc8ddb8b99b9a8de8e3a92756c7d532065a07");
+        assert!(matches!(Decision::of_payload(&OpenedPayload::Sealed), Some(Decision::Nack { .. })));
+        let readable = [OpenedPayload::Clear, OpenedPayload::Opened(Vec::new())];
+        assert!(readable.iter().all(|opened| Decision::of_payload(opened).is_none()));
+    }
+}

@@ -228,7 +228,7 @@ impl Provider {
         (first..first + u64::from(count)).zip(lane_ids.iter().cycle()).map(record).collect()
     }
 
-    fn sign(&self, object: &impl Signed) -> Signature {
+    pub(super) fn sign(&self, object: &impl Signed) -> Signature {
         Signature(self.key.sign(&object.digest().0).to_bytes())
     }
 }
