@@ -1,179 +1,18 @@
-//! Consumer groups: an application that settles what it is given, over both transports, whatever breaks; each lie by its code.
+//! Consumer groups: an application settles what it is given, over both transports, beside other consumers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use clap::ValueEnum;
-use remuda_client::{CommandId, Decision, Event, Failure, GroupId, GroupNews, SubscriptionSpec, SubscriptionState};
-use remuda_dev_provider::lie::{Lie, Part};
-use remuda_dev_provider::settings::{Class, Settings};
-use remuda_position::{Boundary, PositionKey};
-use remuda_session::Transports;
+use remuda_client::{Decision, Event, SubscriptionSpec, SubscriptionState};
+use remuda_verify::audit::{audit, AuditVerdict};
 use remuda_verify::response::AnsweredResult;
-use remuda_wire::delivery::RecordDelivery;
-use remuda_wire::group::{DeliveryResultState, DeliveryStateAction as Action, GroupConfig, GroupMode, GroupStart};
+use remuda_wire::group::DeliveryStateAction as Action;
 use remuda_wire::preimage::keccak256;
-use remuda_wire::request::{CreateGroupRequest, DeleteGroupRequest, RedriveRequest, RequestBody};
-use remuda_wire::Bytes32;
+use remuda_wire::request::{DeleteGroupRequest, RedriveRequest, RequestBody};
 
-use crate::provider::settings;
-use crate::schedules::{run_all, share};
+use crate::consumer::{clear, config, fill, Application, BOTH};
 use crate::standard::{keyring, standard};
-use crate::weather::Weather;
-use crate::world::{simulate, CrashAt, World};
-
-const BOTH: [Transports; 2] = [Transports::LongPoll, Transports::WebSocket];
-
-fn clear() -> Settings {
-    Settings { class: Class::Standard, poll_ms: 5_000, ..settings() }
-}
-
-fn config(world: &World, change: impl FnOnce(&mut GroupConfig)) -> GroupConfig {
-    let mut config = GroupConfig {
-        group_id: keccak256(b"group"),
-        lane_id: world.lanes[0],
-        mode: GroupMode::Concurrent,
-        start: GroupStart::Head,
-        visibility_timeout_ms: 60_000,
-        max_visibility_ms: 600_000,
-        max_in_flight: 100,
-        max_attempts: 3,
-        record_deadline_ms: 86_400_000,
-        dead_letter_ttl_ms: 86_400_000,
-        retention_pin_until_ms: 0,
-    };
-    change(&mut config);
-    config
-}
-
-/// An application that consumes a group, in one tab.
-struct Application {
-    client: usize,
-    group: GroupId,
-    key: PositionKey,
-    /// How many events were read.
-    read: usize,
-    /// The leases that it was given and not told the end of.
-    held: BTreeMap<Bytes32, Rc<RecordDelivery>>,
-    /// What it was given: record sequence and attempt.
-    given: Vec<(u64, u16)>,
-    states: Vec<DeliveryResultState>,
-    configs: Vec<bool>,
-    outcomes: BTreeMap<u64, Result<Action, String>>,
-}
-
-impl Application {
-    /// Creates the group, and consumes it.
-    async fn begin(world: &mut World, config: GroupConfig) -> Self {
-        let client = world.open_client(Vec::new());
-        world.run_for(500).await;
-        let group = GroupId { lane_id: config.lane_id, group_id: config.group_id };
-        create(world, client, config).await;
-        let key = world.subscribe(client, SubscriptionSpec::Group(group));
-        Self {
-            client,
-            group,
-            key,
-            read: 0,
-            held: BTreeMap::new(),
-            given: Vec::new(),
-            states: Vec::new(),
-            configs: Vec::new(),
-            outcomes: BTreeMap::new(),
-        }
-    }
-
-    /// Reads what it was told. Gives the leases that are new.
-    fn read(&mut self, world: &World) -> Vec<Rc<RecordDelivery>> {
-        let mut new = Vec::new();
-        for (_, event) in &world.clients[self.client].events[self.read..] {
-            let Event::Group { key, news } = event else { continue };
-            assert_eq!(*key, self.key);
-            for news in news {
-                match news {
-                    GroupNews::Leased(delivery) => {
-                        let lease = delivery.lease.as_ref().expect("a lease");
-                        self.given.push((lease.reference.record_id.sequence, lease.attempt));
-                        self.held.insert(lease.reference.lease_id, Rc::clone(delivery));
-                        new.push(Rc::clone(delivery));
-                    }
-                    GroupNews::State(state) => {
-                        if state.action != Action::Extend {
-                            state.lease_id.map(|lease_id| self.held.remove(&lease_id));
-                        }
-                        self.states.push(*state);
-                    }
-                    GroupNews::Config(config) => self.configs.push(config.is_some()),
-                    GroupNews::Decided { id, outcome } => {
-                        let outcome = outcome.as_ref().map(|state| state.action);
-                        let outcome = outcome.map_err(|failure: &Failure| failure.code.clone());
-                        assert!(self.outcomes.insert(id.0, outcome).is_none(), "each decision is told of once");
-                    }
-                }
-            }
-        }
-        self.read = world.clients[self.client].events.len();
-        new
-    }
-
-    fn decide(&self, world: &mut World, lease_id: Bytes32, decision: Decision) -> u64 {
-        let (number, key) = (world.next_number(), self.key);
-        world.with_engine(self.client, |engine, now_ms| {
-            engine.decide(CommandId(number), key, &lease_id, decision, now_ms);
-        });
-        number
-    }
-
-    /// Decides, and waits until that is told.
-    async fn settle(&mut self, world: &mut World, lease_id: Bytes32, decision: Decision) -> Result<Action, String> {
-        let number = self.decide(world, lease_id, decision);
-        self.until(world, |it| it.outcomes.contains_key(&number)).await;
-        self.outcomes[&number].clone()
-    }
-
-    async fn until(&mut self, world: &mut World, done: impl Fn(&Self) -> bool) {
-        let is_done = |world: &mut World| {
-            self.read(world);
-            done(self)
-        };
-        let is_done = world.run_until(120_000, is_done).await;
-        assert!(is_done, "{:?} {:?} {:?}", self.given, self.state(world), world.failures(self.client));
-    }
-
-    /// The lease of a record that it holds.
-    fn lease_of(&self, sequence: u64) -> Bytes32 {
-        let is_it = |delivery: &RecordDelivery| delivery.record_id.sequence() == sequence;
-        *self.held.iter().find(|(_, delivery)| is_it(delivery)).expect("it holds that").0
-    }
-
-    async fn given(&mut self, world: &mut World, what: &[(u64, u16)]) {
-        self.until(world, |it| it.given.len() >= what.len()).await;
-        assert_eq!(self.given, what);
-    }
-
-    fn state<'a>(&self, world: &'a World) -> &'a SubscriptionState {
-        world.clients[self.client].engine.subscriptions()[&self.key].state()
-    }
-
-    /// The position is at the end of the provider's chain.
-    fn is_at_tail(&self, world: &World) -> bool {
-        let position = world.position(self.key).map(|stored| Boundary::stored(self.key, stored));
-        position.and_then(|position| position.group_receipt()) == Some(world.provider.group(self.group).0)
-    }
-}
-
-async fn create(world: &mut World, client: usize, config: GroupConfig) {
-    let stream_id = world.stream_id;
-    world.ask(client, RequestBody::CreateGroup(CreateGroupRequest { stream_id, config })).await;
-}
-
-async fn fill(world: &mut World, client: usize, count: u64) {
-    let lane = world.lanes[0];
-    for _ in 0..count {
-        world.append(client, lane);
-    }
-    assert!(world.run_until(30_000, |world| world.appended.keys().all(|entry| world.has_ended(*entry))).await);
-}
+use crate::world::{simulate, World};
 
 #[test]
 fn each_record_is_settled_as_the_application_says() {
@@ -311,68 +150,6 @@ fn whoever_comes_back_goes_on_behind_its_last_receipt() {
     }
 }
 
-#[test]
-fn a_provider_that_lost_the_receipts_of_a_group_is_found_out() {
-    simulate(clear(), 83, async |world| {
-        let config = config(world, |_| {});
-        let mut app = Application::begin(world, config.clone()).await;
-        fill(world, app.client, 2).await;
-        app.given(world, &[(0, 1), (1, 1)]).await;
-        let before = world.position(app.key).expect("a position");
-        world.provider.begin_again().await;
-        let writer = world.open_client(Vec::new());
-        world.run_for(2_000).await;
-        create(world, writer, config).await;
-        world.crash(app.client);
-        let failed = |world: &mut World| *app.state(world) == SubscriptionState::Failed;
-        assert!(world.run_until(120_000, failed).await, "{:?}", world.failures(app.client));
-        let (failure, _) = world.clients[app.client].engine.subscriptions()[&app.key].failure().expect("a failure");
-        assert_eq!(failure.code, "provider/cursor-too-old");
-        assert_eq!(world.position(app.key), Some(before), "what we hold is kept");
-    });
-}
-
-#[test]
-fn every_lie_about_leases_is_caught() {
-    for lie in Lie::value_variants().iter().filter(|lie| lie.part() == Part::Group) {
-        for transports in BOTH {
-            caught(*lie, transports);
-        }
-    }
-}
-
-fn caught(lie: Lie, transports: Transports) {
-    simulate(Settings { lies: vec![lie], ..clear() }, 84, async |world| {
-        world.transports = transports;
-        let config = config(world, |_| {});
-        let mut app = Application::begin(world, config).await;
-        let mut rounds = 0;
-        while *app.state(world) != SubscriptionState::Failed {
-            fill(world, app.client, 2).await;
-            world.run_for(500).await;
-            app.read(world);
-            rounds += 1;
-            assert!(rounds < 50, "never caught: {:?}", world.failures(app.client));
-        }
-        let failures = world.failures(app.client);
-        assert!(!failures.is_empty() && failures.iter().all(|code| code == lie.verdict()), "{lie:?}: {failures:?}");
-        assert!(app.given.len() >= 3, "the honest deliveries were told: {:?}", app.given);
-        let (given, position) = (app.given.len(), world.position(app.key).expect("honest receipts came first"));
-        // Whoever comes back is lied to again, and the position does not move past the lie. Attempts and places in the queue are
-        // judged of what was seen of a cycle (`RESOLUTIONS.md` §10), which is nothing behind a cursor.
-        let needs_history = matches!(lie, Lie::SkipAttempt | Lie::ReuseQueuePosition);
-        world.crash(app.client);
-        fill(world, app.client, 1).await;
-        world.run_for(5_000).await;
-        app.read(world);
-        assert!(needs_history || app.given.len() == given, "{lie:?}: nothing that is a lie is told");
-        let failures = world.failures(app.client);
-        assert!(failures.iter().all(|code| code == lie.verdict()), "{lie:?}: {failures:?}");
-        let position = Boundary::stored(app.key, position).group_receipt().expect("of a group");
-        assert!(world.provider.has_receipt(app.group, &position), "{lie:?}: it is at a receipt of the chain");
-    });
-}
-
 /// What cannot be read is never acknowledged (§11.2), and the application is told.
 #[test]
 fn what_cannot_be_opened_is_given_back_or_rejected_and_never_acknowledged() {
@@ -478,112 +255,35 @@ fn whoever_holds_every_lease_that_it_may_settles_before_it_opens_again() {
     });
 }
 
-/// Every record is acknowledged by an application that acknowledges what it is given, wherever anything breaks.
-async fn consume_all(world: &mut World, app: &mut Application, count: u64) {
-    world.weather = Weather::FAIR;
-    world.crash_at = None;
-    if !world.provider.is_running() {
-        world.provider.restart();
-    }
-    let mut waited = 0;
-    let given = |app: &Application| app.given.iter().map(|(sequence, _)| *sequence).collect::<BTreeSet<_>>();
-    while given(app) != (0..count).collect() || !world.provider.group(app.group).1 || !app.is_at_tail(world) {
-        world.with_engine(app.client, |engine, _| engine.subscribe(SubscriptionSpec::Group(app.group)));
-        work(world, app);
-        world.run_for(1_000).await;
-        waited += 1;
-        assert!(waited < 900, "{:?} {:?} {:?}", app.state(world), app.given, world.failures(app.client));
-    }
-    for code in world.failures(app.client) {
-        let blames = code.starts_with("verify/") && code != "verify/key-unresolved" || code.starts_with("protocol/");
-        assert!(!blames || code == "protocol/challenge-expired", "an honest peer is accused of {code}");
-    }
-}
-
-fn work(world: &mut World, app: &mut Application) {
-    for delivery in app.read(world) {
-        let lease = delivery.lease.as_ref().expect("a lease").reference.lease_id;
-        app.decide(world, lease, Decision::Ack);
-    }
-}
-
 #[test]
-fn a_crash_at_every_storage_step_of_a_consumer() {
-    let script = async |world: &mut World, crash_at: Option<CrashAt>| {
-        let config = config(world, |config| {
-            config.visibility_timeout_ms = 3_000;
-            config.max_attempts = 100;
-        });
-        let mut app = Application::begin(world, config).await;
-        world.storage_steps = 0;
-        world.crash_at = crash_at;
-        for _ in 0..4 {
+fn a_recording_of_a_consumer_is_consistent_over_cuts_and_decisions() {
+    for transports in BOTH {
+        simulate(clear(), 89, async |world| {
+            world.transports = transports;
+            let config = config(world, |_| {});
+            let mut app = Application::begin(world, config).await;
             fill(world, app.client, 2).await;
-            work(world, &mut app);
-            world.run_for(300).await;
-        }
-        let steps = world.storage_steps;
-        consume_all(world, &mut app, 8).await;
-        steps
-    };
-    let steps = simulate(clear(), 88, async |world| script(world, None).await);
-    assert!(steps >= 12, "{steps} steps");
-    for step in 1..=steps {
-        simulate(clear(), 88, async |world| script(world, Some(CrashAt(step))).await);
-    }
-}
-
-fn schedule(seed: u64, transports: Transports) -> [u32; 3] {
-    let settings = Settings { session_ms: 60_000, ..clear() };
-    simulate(settings, seed, async |world| {
-        world.transports = transports;
-        let config = config(world, |config| {
-            config.visibility_timeout_ms = 4_000;
-            config.max_attempts = 100;
-        });
-        let mut app = Application::begin(world, config).await;
-        let mut counts = [0; 3];
-        world.weather = Weather::FOUL;
-        for _ in 0..25 {
-            match world.random.below(8) {
-                0..4 => {
-                    let lane = world.lanes[0];
-                    world.append(app.client, lane);
-                    counts[0] += 1;
+            app.given(world, &[(0, 1), (1, 1)]).await;
+            world.with_engine(app.client, |engine, now_ms| engine.start_recording(app.key, 8 << 20, now_ms));
+            for round in 0..6 {
+                for lease in app.held.keys().copied().collect::<Vec<_>>() {
+                    app.settle(world, lease, Decision::Ack).await.expect("it is live");
                 }
-                4 => {
-                    world.crash(app.client);
-                    counts[1] += 1;
-                }
-                5 if world.provider.is_running() => {
+                fill(world, app.client, 1).await;
+                app.until(world, |it| it.given.len() == 3 + round).await;
+                if round == 3 {
                     world.provider.kill().await;
-                    let down_ms = world.random.below(5_000);
-                    world.run_for(down_ms).await;
                     world.provider.restart();
-                    counts[2] += 1;
                 }
-                6 => world.clients[app.client].frozen_until_ms = world.now_ms() + world.random.below(60_000),
-                _ => world.weather.slow_disk_ms = world.random.below(2) * world.random.below(1_000),
             }
-            work(world, &mut app);
-            let pause_ms = world.random.below(1_500);
-            world.run_for(pause_ms).await;
-        }
-        world.weather = Weather::FAIR;
-        let ended = |world: &mut World| world.appended.keys().all(|entry| world.has_ended(*entry));
-        assert!(world.run_until(300_000, ended).await, "{:?}", world.failures(app.client));
-        consume_all(world, &mut app, u64::from(counts[0])).await;
-        counts
-    })
-}
-
-#[test]
-fn on_any_schedule_every_record_is_consumed() {
-    let total = run_all("groups", share(10), |seed| {
-        schedule(
-            seed,
-            [Transports::LongPoll, Transports::WebSocket, Transports::Both][usize::try_from(seed % 3).expect("few")],
-        )
-    });
-    assert!(total.iter().all(|count| *count > 5), "appends, crashes, restarts: {total:?}");
+            world.with_engine(app.client, |engine, _| engine.stop_recording());
+            let Some((_, Event::Recorded(Some(recording)))) = world.clients[app.client].events.pop() else {
+                panic!("a recording")
+            };
+            assert!(recording.is_complete);
+            let report = audit(&recording.file);
+            assert_eq!(report.verdict, AuditVerdict::Consistent, "{report:?}");
+            assert_eq!(report.assurance.iter().map(|it| it.verified).sum::<usize>(), 6, "each delivery: {report:?}");
+        });
+    }
 }
