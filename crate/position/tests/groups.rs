@@ -26,7 +26,7 @@ fn segments(random: &mut Random, receipts: &mut GroupReceipts, count: usize) -> 
     for _ in 0..count {
         assert_eq!(chain.take_segment(), None, "nothing came since");
         for _ in 0..=random.below(4) {
-            let (receipt, config) = receipts.next().expect("our own signature");
+            let (receipt, config) = receipts.advance().expect("our own signature");
             chain.apply_mutation(&receipt, Some(&config)).expect("an honest history");
         }
         segments.push(chain.take_segment().expect("something came"));
@@ -89,7 +89,7 @@ fn a_segment_that_did_not_become_durable_is_offered_again_with_what_came_since()
     let mut receipts = GroupReceipts::new(Provider::new(), Bytes32([3; 32]));
     let mut chain = GroupChain::new(receipts.name(), None);
     let mut next = |chain: &mut GroupChain| {
-        let (receipt, config) = receipts.next().expect("our own signature");
+        let (receipt, config) = receipts.advance().expect("our own signature");
         chain.apply_mutation(&receipt, Some(&config)).expect("an honest history");
         receipt.digest()
     };
@@ -102,7 +102,7 @@ fn a_segment_that_did_not_become_durable_is_offered_again_with_what_came_since()
     assert_eq!((again.after(), again.receipt()), (None, last));
     // History that forks is none of the chain.
     receipts.fork();
-    let (receipt, config) = receipts.next().expect("our own signature");
+    let (receipt, config) = receipts.advance().expect("our own signature");
     assert_eq!(chain.apply_mutation(&receipt, Some(&config)).err(), Some(VerifyError::GroupChain));
     assert_eq!((chain.tail(), chain.take_segment()), (last, None), "a refusal changes nothing");
     chain.forget_cycles();

@@ -35,7 +35,7 @@ impl GroupReceipts {
     ///
     /// # Errors
     /// Never: it is signed by the stream's own key.
-    pub fn next(&mut self) -> Result<(Verified<DeliveryStateReceipt>, GroupConfig), Refusal> {
+    pub fn advance(&mut self) -> Result<(Verified<DeliveryStateReceipt>, GroupConfig), Refusal> {
         let GroupName { context, stream_id, lane_id, group_id } = self.name();
         let config = GroupConfig {
             group_id,
