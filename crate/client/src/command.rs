@@ -52,8 +52,8 @@ pub(crate) enum Asker {
     Command(CommandId),
     /// The outbox, for the entry of this number.
     Outbox(u64),
-    /// The consumer of the group of this position, for a lease.
-    Lease(PositionKey, Bytes32),
+    /// The consumer of the group of this position, for a decision of its application.
+    Lease(PositionKey, CommandId),
 }
 
 /// A request on its way.

@@ -312,6 +312,9 @@ impl Engine {
     fn set_connection(&mut self, connection: Connection) {
         if self.connection != connection {
             self.connection = connection;
+            if self.connection == Connection::Closed {
+                self.abandon_all_decisions();
+            }
             self.tell(Event::StatusChanged);
         }
     }

@@ -144,6 +144,8 @@ struct Decided {
     decision: Decision,
     /// Whether it was given to a session and is not known to be lost with it.
     sent: bool,
+    /// Whether it was sent before, and what came of that is not known.
+    sent_before: bool,
 }
 
 /// What one consumer keeps of its group, over sessions.
@@ -285,19 +287,19 @@ impl Consumer {
         if lease.decided.is_some() {
             return Err(Failure::decision_outstanding());
         }
-        lease.decided = Some(Decided { id, decision, sent: false });
+        lease.decided = Some(Decided { id, decision, sent: false, sent_before: false });
         Ok(())
     }
 
     /// The decisions that are to be sent now.
-    pub(crate) fn take_unsent(&mut self) -> Vec<(Bytes32, RequestBody)> {
+    pub(crate) fn take_unsent(&mut self) -> Vec<(CommandId, RequestBody)> {
         self.resend_at_ms = None;
-        let unsent = |(lease_id, lease): (&Bytes32, &mut Lease)| {
+        let unsent = |lease: &mut Lease| {
             let decided = lease.decided.as_mut().filter(|decided| !decided.sent)?;
             decided.sent = true;
-            Some((*lease_id, decided.decision.request(lease.reference)))
+            Some((decided.id, decided.decision.request(lease.reference)))
         };
-        self.leases.iter_mut().filter_map(unsent).collect()
+        self.leases.values_mut().filter_map(unsent).collect()
     }
 
     /// When what was lost is sent again, where it is still to be.
@@ -306,18 +308,25 @@ impl Consumer {
         self.resend_at_ms.filter(|_| self.leases.values().any(is_unsent))
     }
 
-    /// A decision was lost, or its answer was: it is sent again after `delay_ms` of the number of times that this happened, since
-    /// the provider answers the same again (§11.2).
-    pub(crate) fn lost(&mut self, lease_id: &Bytes32, now_ms: u64, delay_ms: impl FnOnce(u32) -> u64) {
-        let Some(decided) = self.leases.get_mut(lease_id).and_then(|lease| lease.decided.as_mut()) else { return };
+    fn decided(&mut self, id: CommandId) -> Option<&mut Option<Decided>> {
+        let decisions = self.leases.values_mut().map(|lease| &mut lease.decided);
+        decisions.into_iter().find(|decided| decided.is_some_and(|decided| decided.id == id))
+    }
+
+    /// A decision is sent again, after `delay_ms` of the number of times that this happened.
+    pub(crate) fn send_later(&mut self, id: CommandId, was_sent: bool, now_ms: u64, delay_ms: impl FnOnce(u32) -> u64) {
+        let Some(Some(decided)) = self.decided(id) else { return };
         decided.sent = false;
+        decided.sent_before |= was_sent;
         self.resend_at_ms = Some(now_ms.saturating_add(delay_ms(self.resends)));
         self.resends = self.resends.saturating_add(1);
     }
 
-    /// A decision was refused, so nothing was done. Gives whose it was.
-    pub(crate) fn refused(&mut self, lease_id: &Bytes32) -> Option<CommandId> {
-        self.leases.get_mut(lease_id)?.decided.take().map(|decided| decided.id)
+    /// A decision was refused. True when nothing was done, and it is over; what was sent before may have been done then, which the
+    /// chain shows, or shows the end of the lease.
+    pub(crate) fn refused(&mut self, id: CommandId) -> bool {
+        let decided = self.decided(id);
+        decided.is_some_and(|decided| decided.take_if(|decided| !decided.sent_before).is_some())
     }
 
     /// No more will be learnt: gives the outcomes that there are, and that nobody knows of what was sent, and `failure` of what was
@@ -327,8 +336,8 @@ impl Consumer {
         let (known, rest): (Vec<_>, Vec<_>) = core::mem::take(&mut self.news).into_iter().partition(is_outcome);
         self.news = rest;
         let decided = self.leases.values_mut().filter_map(|lease| lease.decided.take());
-        let unknown = decided.map(|Decided { id, sent, .. }| {
-            let failure = if sent { Failure::outcome_unknown() } else { failure.clone() };
+        let unknown = decided.map(|Decided { id, sent, sent_before, .. }| {
+            let failure = if sent || sent_before { Failure::outcome_unknown() } else { failure.clone() };
             GroupNews::Decided { id, outcome: Err(failure) }
         });
         known.into_iter().chain(unknown).collect()

@@ -103,8 +103,6 @@ impl Engine {
                 }
                 self.requests.insert(handle, request);
             }
-            // There is no room for it now.
-            Err(_) if matches!(request.asker, Asker::Lease(..)) => self.settle_unknown(request.asker, now_ms),
             Err(misuse) => self.settle_refused(request.asker, misuse.into(), now_ms),
         }
     }
@@ -114,7 +112,7 @@ impl Engine {
         match asker {
             Asker::Command(id) => self.tell(Event::Settled { id, outcome: CommandOutcome::Refused(failure) }),
             Asker::Outbox(number) => self.append_not_taken(number, now_ms),
-            Asker::Lease(key, lease_id) => self.decision_refused(key, &lease_id, failure, now_ms),
+            Asker::Lease(key, id) => self.decision_refused(key, id, failure, now_ms),
         }
     }
 
@@ -123,7 +121,7 @@ impl Engine {
         match asker {
             Asker::Command(id) => self.tell(Event::Settled { id, outcome: CommandOutcome::Unknown }),
             Asker::Outbox(number) => self.append_unanswered(number, now_ms),
-            Asker::Lease(key, lease_id) => self.decision_lost(key, &lease_id, now_ms),
+            Asker::Lease(key, id) => self.send_decision_later(key, id, true, now_ms),
         }
     }
 

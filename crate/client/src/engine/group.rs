@@ -4,12 +4,13 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use remuda_position::PositionKey;
+use remuda_session::ApiMisuse;
 use remuda_verify::group::Applied;
 use remuda_wire::{Bytes32, Remedy};
 
 use super::Engine;
 use crate::command::{Asker, CommandId, PendingRequest};
-use crate::event::Event;
+use crate::event::{Connection, Event};
 use crate::failure::Failure;
 use crate::group::{Decision, GroupNews, GroupUpdate};
 use crate::subscription::SubscriptionState;
@@ -24,8 +25,11 @@ impl Engine {
     /// of it, over any number of sessions.
     pub fn decide(&mut self, id: CommandId, key: PositionKey, lease_id: &Bytes32, decision: Decision, now_ms: u64) {
         let decided = match self.subscriptions.get_mut(&key) {
-            Some(subscription) => subscription.consumer.decide(id, lease_id, decision),
-            None => Err(Failure::lease_over()),
+            _ if self.connection == Connection::Closed => Err(ApiMisuse::NotStarted.into()),
+            Some(subscription) if subscription.state != SubscriptionState::Failed => {
+                subscription.consumer.decide(id, lease_id, decision)
+            }
+            Some(_) | None => Err(Failure::lease_over()),
         };
         match decided {
             Ok(()) => self.send_decisions(key, now_ms),
@@ -37,8 +41,8 @@ impl Engine {
     /// may is not opened before some are settled.
     fn send_decisions(&mut self, key: PositionKey, now_ms: u64) {
         let Some(subscription) = self.subscriptions.get_mut(&key).filter(|_| self.in_session) else { return };
-        for (lease_id, request) in subscription.consumer.take_unsent() {
-            let asker = Asker::Lease(key, lease_id);
+        for (id, request) in subscription.consumer.take_unsent() {
+            let asker = Asker::Lease(key, id);
             self.send_request(PendingRequest { asker, request, sent_again: false }, now_ms);
         }
         self.handle_channel(now_ms);
@@ -60,23 +64,28 @@ impl Engine {
         }
     }
 
-    /// What came of a request is not known: the provider answers the same again when it is asked again.
-    pub(super) fn decision_lost(&mut self, key: PositionKey, lease_id: &Bytes32, now_ms: u64) {
+    /// A decision is sent again later: it was not sent, or what came of it is not known, since then the provider answers the same
+    /// again.
+    pub(super) fn send_decision_later(&mut self, key: PositionKey, id: CommandId, was_sent: bool, now_ms: u64) {
         let jitter = self.jitter();
         if let Some(subscription) = self.subscriptions.get_mut(&key) {
-            subscription.consumer.lost(lease_id, now_ms, |times| self.backoff.delay_ms(times, jitter));
+            subscription.consumer.send_later(id, was_sent, now_ms, |times| self.backoff.delay_ms(times, jitter));
         }
     }
 
     /// A decision was refused, and had no effect: for now, or for good.
-    pub(super) fn decision_refused(&mut self, key: PositionKey, lease_id: &Bytes32, failure: Failure, now_ms: u64) {
+    pub(super) fn decision_refused(&mut self, key: PositionKey, id: CommandId, failure: Failure, now_ms: u64) {
         if failure.remedy == Remedy::Retry {
-            self.decision_lost(key, lease_id, now_ms);
-            return;
-        }
-        let id = self.subscriptions.get_mut(&key).and_then(|it| it.consumer.refused(lease_id));
-        if let Some(id) = id {
+            self.send_decision_later(key, id, false, now_ms);
+        } else if self.subscriptions.get_mut(&key).is_some_and(|it| it.consumer.refused(id)) {
             self.tell_decided(key, id, failure);
+        }
+    }
+
+    /// Nothing is asked any more.
+    pub(super) fn abandon_all_decisions(&mut self) {
+        for key in self.subscriptions.keys().copied().collect::<Vec<_>>() {
+            self.abandon_decisions(key, &ApiMisuse::NotStarted.into());
         }
     }
 

@@ -219,8 +219,8 @@ impl Engine {
     /// Requests that were never sent had no effect: they are kept for another grant, or refused with why.
     fn settle_unsent(&mut self, why: &Failure, now_ms: u64) {
         for request in core::mem::take(&mut self.unsent) {
-            if let Asker::Lease(key, lease_id) = request.asker {
-                self.decision_lost(key, &lease_id, now_ms);
+            if let Asker::Lease(key, id) = request.asker {
+                self.send_decision_later(key, id, false, now_ms);
                 continue;
             }
             if let Err(request) = self.keep_for_grant(request) {

@@ -287,3 +287,35 @@ fn a_recording_of_a_consumer_is_consistent_over_cuts_and_decisions() {
         });
     }
 }
+
+#[test]
+fn a_decision_that_cannot_be_learnt_of_is_told_and_none_is_taken_afterwards() {
+    simulate(clear(), 90, async |world| {
+        let config = config(world, |_| {});
+        let mut app = Application::begin(world, config).await;
+        fill(world, app.client, 3).await;
+        app.given(world, &[(0, 1), (1, 1), (2, 1)]).await;
+        let [first, second, third] = [0, 1, 2].map(|sequence| app.lease_of(sequence));
+        // No session: it waits, and nobody knows whether it was sent.
+        world.provider.kill().await;
+        world.run_for(5_000).await;
+        let waiting = app.decide(world, first, Decision::Ack);
+        world.run_for(5_000).await;
+        app.read(world);
+        assert!(!app.outcomes.contains_key(&waiting), "a cut is not the end");
+        world.with_engine(app.client, |engine, now_ms| engine.close(now_ms));
+        app.read(world);
+        assert_eq!(app.outcomes[&waiting], Err("misuse/not-started".into()), "it was never sent");
+        assert_eq!(app.settle(world, second, Decision::Ack).await, Err("misuse/not-started".into()));
+        // Started again it goes on, and the lease is still a lease.
+        world.provider.restart();
+        world.with_engine(app.client, |engine, _| engine.handle_start([3; 32]));
+        assert_eq!(app.settle(world, first, Decision::Ack).await, Ok(Action::Ack));
+        // Left while it is on its way.
+        let lost = app.decide(world, second, Decision::Ack);
+        world.with_engine(app.client, |engine, now_ms| engine.unsubscribe(app.key, now_ms));
+        app.read(world);
+        assert_eq!(app.outcomes[&lost], Err("command/outcome-unknown".into()));
+        assert_eq!(app.settle(world, third, Decision::Ack).await, Err("group/lease-over".into()));
+    });
+}
