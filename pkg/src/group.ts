@@ -80,9 +80,27 @@ export class Delivery {
 
 /**
  * The deliveries of a group, from the first `next` on. Iterators over one group, of all tabs, share its deliveries: each goes to one of them. What is
- * leased and waits here when its consumer leaves is given back.
+ * leased and waits here when its consumer leaves is given back. Settle what you took before you leave, or ask for more once the signal is
+ * aborted: by the signal alone it does not end before that is settled, or its lease is over.
  */
 export class GroupIterator extends PushIterator<Delivery> {
+  readonly #taken = new Set<Delivery>();
+
+  protected override taken(delivery: Delivery): Delivery {
+    const { signal } = delivery;
+    if (signal.aborted) return delivery;
+    this.#taken.add(delivery);
+    signal.addEventListener("abort", () => {
+      this.#taken.delete(delivery);
+      this.checkSignal();
+    });
+    return delivery;
+  }
+
+  protected override isBusy(): boolean {
+    return this.#taken.size > 0;
+  }
+
   protected override left(deliveries: Delivery[]): void {
     for (const delivery of deliveries) delivery.nack().catch(() => undefined);
   }

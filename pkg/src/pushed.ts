@@ -17,8 +17,8 @@ export interface PushListener<T> {
 }
 
 /**
- * What is told from the first `next` on. It ends when the client is closed; it throws what ended it, and the reason of its signal when that is
- * aborted. What waits then is still handed out, unless it is left by `return`.
+ * What is told from the first `next` on. It ends when the client is closed; it throws what ended it, after what waits, and the reason of its
+ * signal when that is aborted, without.
  */
 export class PushIterator<T> implements AsyncIterableIterator<T> {
   protected readonly waiting: T[] = [];
@@ -30,7 +30,7 @@ export class PushIterator<T> implements AsyncIterableIterator<T> {
   #end: { error: unknown } | null = null;
   #wake: (() => void) | null = null;
   #turn: Promise<unknown> = Promise.resolve();
-  readonly #onAbort = () => this.#ended(this.#signal?.reason);
+  readonly #onAbort = () => this.checkSignal();
 
   constructor(source: PushSource<T>, signal?: AbortSignal) {
     this.#source = source;
@@ -62,11 +62,33 @@ export class PushIterator<T> implements AsyncIterableIterator<T> {
   /** What waited when its consumer left. */
   protected left(_values: T[]): void {}
 
+  /** What is handed out. */
+  protected taken(value: T): T {
+    return value;
+  }
+
+  /** Whether what was handed out needs the subscription for longer. */
+  protected isBusy(): boolean {
+    return false;
+  }
+
+  /** Ends it when its signal is aborted, as soon as nothing that was handed out is in the way. */
+  protected checkSignal(): void {
+    if (this.#signal?.aborted && !this.isBusy()) this.#abort();
+  }
+
+  #abort(): void {
+    this.left(this.waiting.splice(0));
+    this.#ended(this.#signal?.reason);
+  }
+
   async #advance(): Promise<IteratorResult<T, undefined>> {
     if (!this.#end && this.#key === null) await this.#begin();
+    // Whoever asks for more is done with what there was.
+    if (!this.#end && this.#signal?.aborted) this.#abort();
     for (;;) {
       const value = this.waiting.shift();
-      if (value !== undefined) return { done: false, value };
+      if (value !== undefined) return { done: false, value: this.taken(value) };
       if (this.#end) {
         const { error } = this.#end;
         this.#end = { error: null };

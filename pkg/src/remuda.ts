@@ -421,6 +421,8 @@ export class Remuda extends EventTarget {
     const held = this.#held.get(key);
     if (!held || --held.holders > 0) return;
     this.#held.delete(key);
+    // What is not followed any more can be settled no more.
+    this.#groups.end(key);
     if (!this.#isClosed) this.#call("unsubscribe", { key }).catch((thrown) => this.#fail(key, thrown));
   }
 

@@ -110,12 +110,40 @@ describe("a group", () => {
   test("gives back what its consumer leaves", async () => {
     const { page, group, first } = await consuming();
     for (const number of [1, 2, 3]) page.tab.client.emit(delivery(number));
-    await first;
+    const one = (await first).value!;
     await group.return();
     await settle();
+    expect(one.signal.aborted).toBe(true);
     expect(page.tab.client.decided.map(([given]) => given)).toEqual([lease(2), lease(3)]);
     expect(page.tab.client.open.size).toBe(0);
     expect(await group.next()).toEqual({ done: true, value: undefined });
+  });
+
+  test("ends by its signal once what it handed out is settled, and gives back the rest", async () => {
+    const abort = new AbortController();
+    const { page, group, first } = await consuming(abort.signal);
+    for (const number of [1, 2]) page.tab.client.emit(delivery(number));
+    const one = (await first).value!;
+    abort.abort(new Error("enough"));
+    await settle();
+    expect(page.tab.client.open.size).toBe(1);
+    await one.ack();
+    page.state(1, { action: "ack" });
+    await settle();
+    expect(page.tab.client.decided).toEqual([
+      [lease(1), { action: "ack" }],
+      [lease(2), { action: "nack", retryAfterMs: 0n }],
+    ]);
+    expect(page.tab.client.open.size).toBe(0);
+    await expect(group.next()).rejects.toThrow("enough");
+
+    const again = new AbortController();
+    const busy = await consuming(again.signal);
+    busy.page.tab.client.emit(delivery(1));
+    await busy.first;
+    again.abort(new Error("at once"));
+    await expect(busy.group.next()).rejects.toThrow("at once");
+    expect((await busy.group.next()).done).toBe(true);
   });
 
   test("shares its deliveries between the iterators of a page", async () => {
