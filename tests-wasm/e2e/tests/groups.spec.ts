@@ -20,11 +20,19 @@ declare global {
 }
 
 const GROUP = "88".repeat(32);
+/** The encryption generation that a new demo stream begins with. */
+const GENERATION = 0;
+
+interface Options {
+  database?: string;
+  /** The data key of every generation that is given, by its byte; none for a stream in the clear. */
+  dataKeys?: { generation: number; byte: number }[];
+}
 
 /** Opens the stream in a page; with a key that the browser keeps, so that a later page is the same holder. */
-async function open(page: Page, provider: Provider): Promise<void> {
+async function open(page: Page, provider: Provider, options: Options = {}): Promise<void> {
   await page.goto(`${provider.url}/README.md`);
-  await page.evaluate(async (group) => {
+  await page.evaluate(async ({ group, database = "remuda", dataKeys }) => {
     const entry = "/dist/index.js";
     const { connect, holderKey } = (await import(entry)) as typeof Package;
     const info = (await (await fetch("/demo/info")).json()) as Record<"context" | "streamId" | "endpoint", string> & { lanes: { id: string }[] };
@@ -32,16 +40,32 @@ async function open(page: Page, provider: Provider): Promise<void> {
     const holderKeyHex = [...holder.publicKey].map((byte) => byte.toString(16).padStart(2, "0")).join("");
     const verbs = ["APPEND", "CONSUME", "ACKNOWLEDGE", "REPLAY", "GROUP_ADMIN", "REDRIVE"];
     const headers = { "content-type": "application/json" };
-    const answer = await fetch("/demo/grant", { method: "POST", headers, body: JSON.stringify({ holderKey: holderKeyHex, verbs }) });
+    // No envelope is opened here: any key will do.
+    const hpkeKey = dataKeys && "77".repeat(32);
+    const answer = await fetch("/demo/grant", { method: "POST", headers, body: JSON.stringify({ holderKey: holderKeyHex, verbs, hpkeKey }) });
     const { grant } = (await answer.json()) as { grant: string };
     const bytes = new Uint8Array(grant.match(/../g)!.map((pair) => parseInt(pair, 16)));
     const { context, streamId } = info;
-    const remuda = await connect({ node: location.origin, context, streamId, grant: bytes, signer: holder.privateKey, allowLoopback: true, endpoint: info.endpoint });
+    const keys = dataKeys?.map(({ generation, byte }) => ({ generation: BigInt(generation), key: new Uint8Array(32).fill(byte) }));
+    const remuda = await connect({
+      node: location.origin,
+      context,
+      streamId,
+      grant: bytes,
+      signer: holder.privateKey,
+      database,
+      allowLoopback: true,
+      endpoint: info.endpoint,
+      ...(keys && { dataKeys: keys }),
+    });
     const opened: Opened = { remuda, name: { lane: info.lanes[0]!.id, group }, deliveries: [], states: [] };
     window.opened = opened;
     remuda.addEventListener("delivery-state", ({ detail }) => opened.states.push(`${detail.sequence} ${detail.action}`));
+    remuda.addEventListener("undecryptable", ({ detail }) => opened.states.push(`${detail.sequence} undecryptable ${detail.sealed} ${detail.decided}`));
     remuda.addEventListener("failure", ({ detail }) => opened.states.push(detail.failure.code));
-  }, GROUP);
+  }, { group: GROUP, ...options });
+  // What is asked for before there is a connection is refused.
+  await expect.poll(() => page.evaluate(() => window.opened.remuda.status.connection)).toBe("open");
 }
 
 async function consume(page: Page): Promise<void> {
@@ -67,17 +91,20 @@ async function append(page: Page, texts: string[]): Promise<void> {
   }, texts);
 }
 
-test("records of a group are settled by a page, and what is not comes to the next one", async ({ page, context, provide }) => {
-  const provider = await provide({ writer: 0, pages: join(ROOT, "pkg"), more: ["--class", "standard"] });
-  await open(page, provider);
-  const made = await page.evaluate(async () => {
+async function create(page: Page): Promise<number | undefined> {
+  return page.evaluate(async () => {
     const { remuda, name } = window.opened;
     const terms = { recordDeadlineMs: 3_600_000n, deadLetterTtlMs: 3_600_000n, retentionPinUntilMs: 0n };
     const limits = { visibilityTimeoutMs: 2_000n, maxVisibilityMs: 600_000n, maxInFlight: 10, maxAttempts: 50 };
     const { config } = await remuda.createGroup({ ...name, mode: "concurrent", ...limits, ...terms });
     return config?.maxInFlight;
   });
-  expect(made).toBe(10);
+}
+
+test("records of a group are settled by a page, and what is not comes to the next one", async ({ page, context, provide }) => {
+  const provider = await provide({ writer: 0, pages: join(ROOT, "pkg"), more: ["--class", "standard"] });
+  await open(page, provider);
+  expect(await create(page)).toBe(10);
   await consume(page);
   await append(page, ["done", "again", "never", "held"]);
   await expect.poll(() => delivered(page)).toEqual(["done 1", "again 1", "never 1", "held 1"]);
@@ -107,4 +134,25 @@ test("records of a group are settled by a page, and what is not comes to the nex
   await next.evaluate(() => window.opened.deliveries[0]!.ack());
   expect(await next.evaluate(() => window.opened.states)).toEqual(["4 ack"]);
   await next.evaluate(() => window.opened.remuda.deleteGroup(window.opened.name));
+});
+
+test("what a page cannot open is given back or rejected, and told, and never handed out", async ({ page, context, provide }) => {
+  const provider = await provide({ writer: 0, pages: join(ROOT, "pkg"), more: ["--class", "standard", "--encrypted"] });
+  const key = { generation: GENERATION, byte: 5 };
+  await open(page, provider, { dataKeys: [key] });
+  await create(page);
+  await append(page, ["sealed"]);
+  await page.evaluate(() => window.opened.remuda.close());
+  for (const [database, dataKeys, told] of [
+    ["without", [], "0 undecryptable encryption/no-key nack"],
+    ["another", [{ ...key, byte: 6 }], "0 undecryptable verify/aead reject"],
+  ] as const) {
+    const other = await context.newPage();
+    await open(other, provider, { database, dataKeys: [...dataKeys] });
+    await consume(other);
+    const decision = `0 ${told.split(" ").at(-1)}`;
+    await expect.poll(() => other.evaluate(() => window.opened.states), { timeout: 45_000 }).toEqual([told, decision]);
+    expect(await delivered(other)).toEqual([]);
+    await other.evaluate(() => window.opened.remuda.close());
+  }
 });

@@ -91,7 +91,7 @@ pub fn config_members(object: Builder, config: &GroupConfig) -> Builder {
         .with("retentionPinUntilMs", &config.retention_pin_until_ms)
 }
 
-/// A record under a lease, with what was decided of it already because it cannot be read.
+/// A record under a lease; `undecryptable` where it cannot be read, with what was decided of it.
 pub fn delivery(
     key: PositionKey,
     record: &RecordDelivery,
@@ -99,22 +99,19 @@ pub fn delivery(
     decided: Option<Decision>,
     keyring: Option<&Keyring>,
 ) -> JsValue {
+    let object = match decided {
+        None => Builder::new().with("type", "delivery"),
+        Some(Decision::Reject { .. }) => Builder::new().with("type", "undecryptable").with("decided", "reject"),
+        Some(_) => Builder::new().with("type", "undecryptable").with("decided", "nack"),
+    };
     let reference = &lease.reference;
-    let object = Builder::new()
-        .with("type", "delivery")
+    let object = object
         .with("key", &key.0)
         .with("lease", &reference.lease_id)
         .with("cycle", &reference.delivery_cycle_id)
         .with("sequence", &reference.record_id.sequence)
         .with_value("attempt", &crate::object::number(lease.attempt))
-        .with("leaseExpiresAtMs", &lease.expires_at_ms)
-        .with(
-            "decided",
-            &decided.map(|decision| match decision {
-                Decision::Reject { .. } => "reject",
-                _ => "nack",
-            }),
-        );
+        .with("leaseExpiresAtMs", &lease.expires_at_ms);
     payload_members(header_members(object, &record.header), &record.header, &record.payload, keyring).build()
 }
 
