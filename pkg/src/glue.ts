@@ -24,6 +24,21 @@ import type {
   TransitionEvent,
   GapEvent,
 } from "./types.js";
+import type {
+  Decision,
+  DeliveryEvent,
+  DeliveryState,
+  DeliveryStateEvent,
+  GroupEvent,
+  GroupMutation,
+  GroupName,
+  GroupSettings,
+  GroupSpec,
+  NewGroup,
+  Redrive,
+  Redriven,
+  UndecryptableEvent,
+} from "./group-types.js";
 
 /** New rows are durable. */
 export interface CommittedEvent {
@@ -43,6 +58,10 @@ export type ClientEvent =
   | PaintedEvent
   | TailFailedEvent
   | KeyEvent
+  | DeliveryEvent
+  | UndecryptableEvent
+  | DeliveryStateEvent
+  | GroupEvent
   | FailureEvent;
 
 /** A record of a tail. */
@@ -99,7 +118,7 @@ export interface OpenOptions {
 export interface Client {
   run(): Promise<void>;
   /** Throws, or rejects, when the spec is not possible. */
-  subscribe(spec: SubscriptionSpec | TailSpec): string | Promise<string>;
+  subscribe(spec: SubscriptionSpec | TailSpec | GroupSpec): string | Promise<string>;
   unsubscribe(key: string): void;
   startRecording(key: string, maxBytes: number): void;
   stopRecording(): Promise<Recording | null>;
@@ -118,6 +137,12 @@ export interface Client {
   createLane(lane: NewLane): Promise<LaneMutation>;
   closeLane(lane: string): Promise<LaneMutation>;
   listLanes(after: string | null | undefined, limit: number): Promise<LanePage>;
+  /** Resolves once the receipts of the group show what came of it. */
+  decide(key: string, lease: string, decision: Decision): Promise<DeliveryState>;
+  createGroup(config: NewGroup): Promise<GroupMutation>;
+  updateGroup(config: GroupName & GroupSettings): Promise<GroupMutation>;
+  deleteGroup(group: GroupName): Promise<GroupMutation>;
+  redrive(over: Redrive): Promise<Redriven>;
   addDataKey(generation: bigint, key: Uint8Array): void;
   /** Reads the data keys that were kept, unless this client runs: then it is ahead of them. */
   restoreKeys(): Promise<void>;

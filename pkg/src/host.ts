@@ -14,14 +14,12 @@
 import type { MemberKey } from "./agreement.js";
 import { RemudaError, isTrap } from "./error.js";
 import type { Client, ClientEvent, ClientFactory, Enqueued, MemberOptions } from "./glue.js";
+import type { DeliveryEvent } from "./group-types.js";
 import type { Vault } from "./member-vault.js";
 import { FORGETFUL } from "./member-vault.js";
-import type { BetweenTabs, Call, FromWorker, PageQuestion, Request, RequestResult, ToWorker, WorkerOptions } from "./protocol.js";
+import type { AnySpec, BetweenTabs, Call, FromWorker, PageQuestion, Request, RequestResult, ToWorker, WorkerOptions } from "./protocol.js";
 import { UNKNOWN, lockName, tabLockName } from "./protocol.js";
-import type { AppendRecord, AppendState, Role, Status, SubscriptionSpec, TailSpec } from "./types.js";
-
-/** What is received: verified and kept, or painted. */
-type AnySpec = SubscriptionSpec | TailSpec;
+import type { AppendRecord, AppendState, Role, Status } from "./types.js";
 
 /** How often a follower looks into the database, whatever messages it got. */
 export const POLL_MS = 250;
@@ -100,6 +98,8 @@ export class Host {
   #poll: ReturnType<typeof setInterval> | null = null;
   #polling = false;
   #remindedAtMs = 0;
+  /** Whose turn it is to be handed a delivery. */
+  #deliveries = 0;
   /** Subscribing and unsubscribing, one after the other. */
   #order: Promise<unknown> = Promise.resolve();
   #running: Promise<void> = Promise.resolve();
@@ -432,6 +432,9 @@ export class Host {
       case "event":
         if (!isOwner) this.#followed(message.event);
         break;
+      case "delivery":
+        this.#around.post({ type: "event", event: message.event });
+        break;
       case "subscribe": {
         const specs = this.#remote.get(message.from) ?? new Map<string, AnySpec>();
         this.#remote.set(message.from, specs.set(message.key, message.spec));
@@ -518,10 +521,20 @@ export class Host {
   #happened(event: ClientEvent): void {
     if (event.type === "status") this.#ownStatus = event.status;
     if (this.#over) return;
+    if (event.type === "delivery") return this.#hand(event);
     if (event.type === "append") this.#noteAppend(event.entry, event.state);
     if (this.#role === "owner") this.#tell({ type: "event", from: this.#around.tab, event });
     if (event.type === "status") this.#postStatus();
     else this.#around.post({ type: "event", event });
+  }
+
+  /** Hands a leased record to one of the tabs that consume its group; without any its lease runs out. */
+  #hand(event: DeliveryEvent): void {
+    const tabs: string[] = this.#local.has(event.key) ? [this.#around.tab] : [];
+    for (const [tab, specs] of this.#remote) if (specs.has(event.key)) tabs.push(tab);
+    const to = tabs[this.#deliveries++ % Math.max(tabs.length, 1)];
+    if (to === this.#around.tab) this.#around.post({ type: "event", event });
+    else if (to !== undefined) this.#tell({ type: "delivery", to, event });
   }
 
   /** An event of the owner's client. */
@@ -621,6 +634,16 @@ export class Host {
       case "acceptGap":
         client.acceptGap(request.argument);
         return null;
+      case "decide":
+        return client.decide(request.argument.key, request.argument.lease, request.argument.decision);
+      case "createGroup":
+        return client.createGroup(request.argument);
+      case "updateGroup":
+        return client.updateGroup(request.argument);
+      case "deleteGroup":
+        return client.deleteGroup(request.argument);
+      case "redrive":
+        return client.redrive(request.argument);
     }
   }
 }

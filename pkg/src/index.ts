@@ -23,6 +23,8 @@ export type {
   SnapshotSigner,
 } from "./snapshots.js";
 export { TailIterator } from "./tail.js";
+export { Delivery, GroupIterator, UNDECRYPTABLE } from "./group.js";
+export type * from "./group-types.js";
 export type * from "./types.js";
 
 /**

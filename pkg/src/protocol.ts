@@ -4,6 +4,18 @@ import type { ErrorData } from "./error.js";
 import type { ClientEvent, Enqueued } from "./glue.js";
 import type { ExpectedGeneration, Hydrated, SnapshotDraft, SnapshotPart } from "./snapshots.js";
 import type {
+  Decision,
+  DeliveryEvent,
+  DeliveryState,
+  GroupMutation,
+  GroupName,
+  GroupSettings,
+  GroupSpec,
+  NewGroup,
+  Redrive,
+  Redriven,
+} from "./group-types.js";
+import type {
   AppendRecord,
   Boundary,
   DataKey,
@@ -52,7 +64,15 @@ export interface Requests {
   hydrate: { argument: { spec: SubscriptionSpec; generation: ExpectedGeneration }; result: Hydrated };
   draftSnapshots: { argument: { key: string; lastItem: bigint; parts: readonly SnapshotPart[] }; result: SnapshotDraft };
   acceptGap: { argument: string; result: null };
+  decide: { argument: { key: string; lease: string; decision: Decision }; result: DeliveryState };
+  createGroup: { argument: NewGroup; result: GroupMutation };
+  updateGroup: { argument: GroupName & GroupSettings; result: GroupMutation };
+  deleteGroup: { argument: GroupName; result: GroupMutation };
+  redrive: { argument: Redrive; result: Redriven };
 }
+
+/** What is received: verified and kept, painted, or leased. */
+export type AnySpec = SubscriptionSpec | TailSpec | GroupSpec;
 
 export type RequestName = keyof Requests;
 export type Request = { [Name in RequestName]: { name: Name; argument: Requests[Name]["argument"] } }[RequestName];
@@ -61,7 +81,7 @@ export type RequestResult = Requests[RequestName]["result"];
 /** What a page asks of its worker, and what it is answered with. */
 export interface Calls {
   open: { arguments: { options: WorkerOptions }; result: { role: Role } };
-  subscribe: { arguments: { spec: SubscriptionSpec | TailSpec }; result: string };
+  subscribe: { arguments: { spec: AnySpec }; result: string };
   unsubscribe: { arguments: { key: string }; result: null };
   read: { arguments: { key: string; after: bigint; maxBytes: number }; result: Item[] };
   boundary: { arguments: { key: string }; result: Boundary | null };
@@ -108,7 +128,9 @@ export type BetweenTabs =
   /** A tab became the owner: others send again what the last one did not take. */
   | { type: "owner"; from: string }
   | { type: "event"; from: string; event: ClientEvent }
-  | { type: "subscribe"; from: string; key: string; spec: SubscriptionSpec | TailSpec }
+  /** A record that was leased to us is for this tab. */
+  | { type: "delivery"; to: string; event: DeliveryEvent }
+  | { type: "subscribe"; from: string; key: string; spec: AnySpec }
   | { type: "unsubscribe"; from: string; key: string }
   | { type: "request"; from: string; id: number; request: Request }
   /** The owner has taken a request: from here on its outcome may be unknown. */

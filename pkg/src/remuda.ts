@@ -3,12 +3,25 @@ import { RemudaError } from "./error.js";
 import { ItemIterator } from "./items.js";
 import type { ItemSource } from "./items.js";
 import { UNKNOWN } from "./protocol.js";
+import { Delivery, GroupIterator, Groups } from "./group.js";
+import type {
+  DeliveryStateEvent,
+  GroupEvent,
+  GroupMutation,
+  GroupName,
+  GroupSettings,
+  LeasedRecord,
+  NewGroup,
+  Redrive,
+  Redriven,
+  UndecryptableEvent,
+} from "./group-types.js";
+import type { PushListener } from "./pushed.js";
 import { signDraft } from "./snapshots.js";
 import type { ExpectedGeneration, Hydrated, SnapshotDraft, SnapshotGeneration, SnapshotPart, SnapshotSigner } from "./snapshots.js";
 import { TailIterator } from "./tail.js";
-import type { TailListener, TailSource } from "./tail.js";
 import { AppendTicket } from "./ticket.js";
-import type { Call, CallName, Calls, FromWorker, PageQuestion, Request, RequestName, Requests, ToWorker, WorkerOptions } from "./protocol.js";
+import type { AnySpec, Call, CallName, Calls, FromWorker, PageQuestion, Request, RequestName, Requests, ToWorker, WorkerOptions } from "./protocol.js";
 import type {
   AppendEvent,
   AppendRecord,
@@ -24,13 +37,13 @@ import type {
   LanePage,
   NewLane,
   OutboxEntry,
+  PaintedRecord,
   ReceiptsEvent,
   Recording,
   Role,
   Signer,
   Status,
   SubscriptionSpec,
-  TailSpec,
   TransitionEvent,
   GapEvent,
 } from "./types.js";
@@ -53,6 +66,9 @@ export interface RemudaEvents {
   gap: CustomEvent<GapEvent>;
   append: CustomEvent<AppendEvent>;
   key: CustomEvent<KeyEvent>;
+  "delivery-state": CustomEvent<DeliveryStateEvent>;
+  undecryptable: CustomEvent<UndecryptableEvent>;
+  group: CustomEvent<GroupEvent>;
   failure: CustomEvent<FailureEvent>;
 }
 
@@ -84,7 +100,8 @@ type CallArguments<Name extends CallName> = Calls[Name]["arguments"];
 /**
  * A stream, received, verified and kept by a worker. Made by `connect`.
  *
- * Events: `status`, `role`, `batch`, `receipts`, `transition`, `gap`, `append`, `key`, `failure`, each a `CustomEvent` with its value as `detail`. Of several tabs on one
+ * Events: `status`, `role`, `batch`, `receipts`, `transition`, `gap`, `append`, `key`, `delivery-state`, `undecryptable`, `group`, `failure`, each a
+ * `CustomEvent` with its value as `detail`. Of several tabs on one
  * database one is the `owner` of the connection; all of them see the same items and the same events.
  */
 export class Remuda extends EventTarget {
@@ -100,9 +117,12 @@ export class Remuda extends EventTarget {
   #isClosed = false;
   #ids = 0;
   readonly #pending = new Map<number, Pending>();
-  readonly #held = new Map<string, { spec: SubscriptionSpec | TailSpec; holders: number; watchers: Set<() => void> }>();
+  readonly #held = new Map<string, { spec: AnySpec; holders: number; watchers: Set<() => void> }>();
   /** Who iterates over which tail. */
-  readonly #listeners = new Map<string, Set<TailListener>>();
+  readonly #listeners = new Map<string, Set<PushListener<PaintedRecord>>>();
+  readonly #groups = new Groups();
+  /** How to end the iterators over groups, by key. */
+  readonly #groupEnds = new Map<string, Set<(error: RemudaError | null) => void>>();
   /** What waits for an event, and is over when the client closes. */
   readonly #ends = new Set<AbortController>();
   /** The appends of this page that have not ended. */
@@ -208,18 +228,65 @@ export class Remuda extends EventTarget {
    * when the lanes are not possible, and the reason of `signal`.
    */
   tail(options: { lanes: readonly string[] | "all"; signal?: AbortSignal }): TailIterator {
-    const source: TailSource = {
-      acquire: () => this.#acquire({ lanes: options.lanes, verification: "none" }),
-      release: (key) => this.#release(key),
-      listen: (key, listener) => {
-        const listeners = this.#listeners.get(key) ?? new Set();
-        this.#listeners.set(key, listeners.add(listener));
-        return () => {
-          if (listeners.delete(listener) && listeners.size === 0) this.#listeners.delete(key);
-        };
+    return new TailIterator(
+      {
+        acquire: () => this.#acquire({ lanes: options.lanes, verification: "none" }),
+        release: (key) => this.#release(key),
+        listen: (key, listener) => addTo(this.#listeners, key, listener),
       },
-    };
-    return new TailIterator(source, options.signal);
+      options.signal,
+    );
+  }
+
+  /**
+   * Consumes a group of a standard stream (CIP-39 §11.2): each record is leased to one consumer at a time, until one acknowledges it. Iterators
+   * over one group, of all tabs, share its deliveries. Nothing happens before the first `next`.
+   *
+   * Every receipt of the group is verified, and where its chain was left is kept in the database. A record that cannot be read is not handed
+   * out: `undecryptable` tells what became of it.
+   *
+   * Iterating ends when the client is closed. It throws, from `next`: `RemudaError` with the code that ended the subscription, any `verify/…`,
+   * `protocol/…` or `provider/…` code, `provider/group-not-found` among them; `client/invalid-argument`; the reason of `signal`.
+   */
+  group(options: GroupName & { signal?: AbortSignal }): GroupIterator {
+    const { lane, group, signal } = options;
+    return new GroupIterator(
+      {
+        acquire: () => this.#acquire({ lane, group, verification: "group" }),
+        release: (key) => this.#release(key),
+        listen: (key, { pushed, ended }) => {
+          const undo = [this.#groups.add(key, pushed), addTo(this.#groupEnds, key, ended)];
+          return () => undo.forEach((one) => one());
+        },
+      },
+      signal,
+    );
+  }
+
+  /**
+   * Creates a group. The same configuration again is the same group, and the name of a group that was deleted is never used again:
+   * choose it at random. Throws as {@link createLane}.
+   */
+  async createGroup(group: NewGroup, options: { signal?: AbortSignal } = {}): Promise<GroupMutation> {
+    return this.#request({ name: "createGroup", argument: group }, options.signal);
+  }
+
+  /** Changes a group; records that have entered it keep their terms. Throws as {@link createLane}. */
+  async updateGroup(group: GroupName & GroupSettings, options: { signal?: AbortSignal } = {}): Promise<GroupMutation> {
+    return this.#request({ name: "updateGroup", argument: group }, options.signal);
+  }
+
+  /** Deletes a group for good: its leases are over. Throws as {@link createLane}. */
+  async deleteGroup(group: GroupName, options: { signal?: AbortSignal } = {}): Promise<GroupMutation> {
+    return this.#request({ name: "deleteGroup", argument: group }, options.signal);
+  }
+
+  /**
+   * Brings back a record whose cycle is over, a dead letter as long as it is kept: it is given again in a new cycle, once, however often it is
+   * asked for. `sequence` and `cycle` are those of its `delivery-state`. Throws as {@link createLane}.
+   */
+  async redrive(over: Redrive, options: { signal?: AbortSignal } = {}): Promise<Redriven> {
+    return this.#request({ name: "redrive", argument: over }, options.signal);
   }
 
   /**
@@ -373,7 +440,7 @@ export class Remuda extends EventTarget {
 
   // --- subscriptions
 
-  async #acquire(spec: SubscriptionSpec | TailSpec): Promise<string> {
+  async #acquire(spec: AnySpec): Promise<string> {
     const key = await this.#call("subscribe", { spec });
     const held = this.#held.get(key);
     if (held) {
@@ -418,6 +485,8 @@ export class Remuda extends EventTarget {
     const held = this.#held.get(key);
     if (!held || --held.holders > 0) return;
     this.#held.delete(key);
+    // What is not followed any more can be settled no more.
+    this.#groups.end(key);
     if (!this.#isClosed) this.#call("unsubscribe", { key }).catch((thrown) => this.#fail(key, thrown));
   }
 
@@ -501,12 +570,17 @@ export class Remuda extends EventTarget {
           this.#status = event.status;
           this.#emit("status", event.status);
           this.#wake();
+          this.#endFailedGroups();
         } else if (event.type === "painted") {
-          for (const listener of this.#listeners.get(event.key) ?? []) listener.painted(event.record);
+          for (const listener of this.#listeners.get(event.key) ?? []) listener.pushed(event.record);
         } else if (event.type === "tail-failed") {
           const error = RemudaError.fromFailure(event.failure);
           for (const listener of [...(this.#listeners.get(event.key) ?? [])]) listener.ended(error);
+        } else if (event.type === "delivery") {
+          this.#deliver(event);
         } else {
+          if (event.type === "delivery-state") this.#groups.told(event);
+          if (event.type === "group" && event.config === null) this.#groups.end(event.key);
           if (event.type === "append") this.#settle(event.entry, (ticket) => ticket.take(event));
           this.#emit(event.type, event);
         }
@@ -515,6 +589,19 @@ export class Remuda extends EventTarget {
       case "forgotten":
         this.#settle(message.entry, (ticket) => ticket.reject(RemudaError.client("client/outcome-forgotten")));
         break;
+    }
+  }
+
+  #deliver({ type: _, key, ...record }: LeasedRecord & { type: string; key: string }): void {
+    const decide: ConstructorParameters<typeof Delivery>[1] = (decision) =>
+      this.#request({ name: "decide", argument: { key, lease: record.lease, decision } }, undefined);
+    this.#groups.hand(key, new Delivery(record, decide));
+  }
+
+  #endFailedGroups(): void {
+    for (const { key, state, failure } of this.#status.subscriptions) {
+      if (state !== "failed" || !failure) continue;
+      for (const end of [...(this.#groupEnds.get(key) ?? [])]) end(RemudaError.fromFailure(failure));
     }
   }
 
@@ -617,6 +704,8 @@ export class Remuda extends EventTarget {
       this.#worker = null;
     }
     for (const listeners of [...this.#listeners.values()]) for (const listener of [...listeners]) listener.ended(null);
+    for (const ends of [...this.#groupEnds.values()]) for (const end of [...ends]) end(null);
+    this.#groups.end();
     this.#status = { ...this.#status, connection: "closed", retryAtMs: null, transport: null };
     this.#emit("status", this.#status);
     this.#wake();
@@ -772,6 +861,15 @@ export class Subscription implements AsyncIterable<Item> {
       this.#source.release(key);
     }
   }
+}
+
+/** Adds to a set of a map; call what it returns to take it out. */
+function addTo<T>(map: Map<string, Set<T>>, key: string, value: T): () => void {
+  const set = map.get(key) ?? new Set();
+  map.set(key, set.add(value));
+  return () => {
+    if (set.delete(value) && set.size === 0) map.delete(key);
+  };
 }
 
 function isId(text: string, name: string): void {

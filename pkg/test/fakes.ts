@@ -2,7 +2,8 @@
 import type { Client, ClientEvent, ClientFactory, Enqueued, OpenOptions } from "../src/glue.js";
 import type { Channel, Locks, Surroundings } from "../src/host.js";
 import { Host } from "../src/host.js";
-import type { BetweenTabs, Call, CallName, Calls, FromWorker, WorkerOptions } from "../src/protocol.js";
+import type { AnySpec, BetweenTabs, Call, CallName, Calls, FromWorker, WorkerOptions } from "../src/protocol.js";
+import type { Decision, DeliveryState, GroupMutation, GroupName, GroupSettings, NewGroup, Redrive, Redriven } from "../src/group-types.js";
 import { FORGETFUL } from "../src/member-vault.js";
 import { UNKNOWN } from "../src/protocol.js";
 import type { ExpectedGeneration, Hydrated, SnapshotDraft, SnapshotPart } from "../src/snapshots.js";
@@ -19,7 +20,6 @@ import type {
   Recording,
   Status,
   SubscriptionSpec,
-  TailSpec,
 } from "../src/types.js";
 
 export const LANE = "11".repeat(32);
@@ -152,8 +152,8 @@ export class FakeClient implements Client {
   fail(error: unknown): void {
     this.#ended.reject(error);
   }
-  async subscribe(spec: SubscriptionSpec | TailSpec): Promise<string> {
-    const key = `${spec.verification}:${spec.lanes}`;
+  async subscribe(spec: AnySpec): Promise<string> {
+    const key = spec.verification === "group" ? `group:${spec.lane}:${spec.group}` : `${spec.verification}:${spec.lanes}`;
     this.open.add(key);
     return key;
   }
@@ -232,6 +232,29 @@ export class FakeClient implements Client {
     const lanes = this.lanes.filter(({ lane }) => lane > (after ?? "")).slice(0, limit);
     return { lanes, nextAfter: lanes.length === limit ? lanes.at(-1)!.lane : null };
   }
+  /** What was decided of which lease, and how each is answered. */
+  readonly decided: [string, Decision][] = [];
+  refuseDecision: unknown = null;
+  async decide(_: string, lease: string, decision: Decision): Promise<DeliveryState> {
+    this.decided.push([lease, decision]);
+    if (this.refuseDecision) throw this.refuseDecision;
+    return deliveryState(lease, decision.action);
+  }
+  readonly groups = new Map<string, NewGroup>();
+  async createGroup(config: NewGroup): Promise<GroupMutation> {
+    this.groups.set(config.group, config);
+    return { config, receipt: "66".repeat(32) };
+  }
+  async updateGroup(config: GroupName & GroupSettings): Promise<GroupMutation> {
+    return this.createGroup(config);
+  }
+  async deleteGroup({ group }: GroupName): Promise<GroupMutation> {
+    this.groups.delete(group);
+    return { config: null, receipt: "66".repeat(32) };
+  }
+  async redrive({ sequence }: Redrive): Promise<Redriven> {
+    return { ...deliveryState("", "redrive"), lease: null, sequence, receipt: "66".repeat(32) };
+  }
   addDataKey(generation: bigint): void {
     this.dataKeys.push(generation);
   }
@@ -250,6 +273,11 @@ export class FakeClient implements Client {
   emit(event: ClientEvent): void {
     this.options.onEvent(event);
   }
+}
+
+export function deliveryState(lease: string, action: DeliveryState["action"]): DeliveryState {
+  const times = { availableAtMs: null, leaseExpiresAtMs: null, terminalAtMs: null, deadUntilMs: null };
+  return { action, lease, cycle: "77".repeat(32), sequence: 0n, attempt: 1, ...times, reason: null, successor: null };
 }
 
 /** As a fast stream acknowledges, and as it then shows. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { TailIterator, WAITING_RECORDS } from "../src/tail.js";
-import type { TailListener, TailSource } from "../src/tail.js";
+import type { PushListener, PushSource } from "../src/pushed.js";
 import type { PaintedRecord } from "../src/types.js";
 import { RemudaError } from "../src/error.js";
 import { LANE, Origin, Tab, settle } from "./fakes.js";
@@ -23,8 +23,8 @@ function painted(sequence: bigint): PaintedRecord {
 }
 
 /** A source with one listener at most. */
-class Source implements TailSource {
-  listener: TailListener | null = null;
+class Source implements PushSource<PaintedRecord> {
+  listener: PushListener<PaintedRecord> | null = null;
   held = 0;
   async acquire(): Promise<string> {
     this.held += 1;
@@ -33,7 +33,7 @@ class Source implements TailSource {
   release(): void {
     this.held -= 1;
   }
-  listen(_: string, listener: TailListener): () => void {
+  listen(_: string, listener: PushListener<PaintedRecord>): () => void {
     this.listener = listener;
     return () => (this.listener = null);
   }
@@ -51,7 +51,7 @@ async function begun(signal?: AbortSignal): Promise<{ source: Source; tail: Tail
 describe("a tail", () => {
   test("begins with the first next, paints in order, and lets go when left", async () => {
     const { source, tail, first } = await begun();
-    for (const sequence of [1n, 2n, 3n]) source.listener!.painted(painted(sequence));
+    for (const sequence of [1n, 2n, 3n]) source.listener!.pushed(painted(sequence));
     expect((await first).value?.sequence).toBe(1n);
     expect((await tail.next()).value?.sequence).toBe(2n);
     await tail.return();
@@ -61,16 +61,16 @@ describe("a tail", () => {
 
   test("drops the oldest for a slow consumer, and counts them", async () => {
     const { source, tail, first } = await begun();
-    source.listener!.painted(painted(0n));
+    source.listener!.pushed(painted(0n));
     await first;
-    for (let sequence = 1n; sequence <= BigInt(WAITING_RECORDS) + 5n; sequence++) source.listener!.painted(painted(sequence));
+    for (let sequence = 1n; sequence <= BigInt(WAITING_RECORDS) + 5n; sequence++) source.listener!.pushed(painted(sequence));
     expect((await tail.next()).value?.sequence).toBe(6n);
     expect(tail.missed).toBe(5);
   });
 
   test("throws what ended it, once", async () => {
     const { source, tail, first } = await begun();
-    source.listener!.painted(painted(1n));
+    source.listener!.pushed(painted(1n));
     source.listener!.ended(RemudaError.client("client/unexpected", "over"));
     expect((await first).value?.sequence).toBe(1n);
     await expect(tail.next()).rejects.toMatchObject({ code: "client/unexpected" });

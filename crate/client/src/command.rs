@@ -1,5 +1,6 @@
 //! Commands: one request, and what came of it; and records to append, which go through the outbox.
 
+use remuda_position::PositionKey;
 use remuda_verify::response::AnsweredResult;
 use remuda_wire::context::FinalizedView;
 use remuda_wire::request::{AppendRequest, RequestBody};
@@ -51,6 +52,8 @@ pub(crate) enum Asker {
     Command(CommandId),
     /// The outbox, for the entry of this number.
     Outbox(u64),
+    /// The consumer of the group of this position, for a decision of its application.
+    Lease(PositionKey, CommandId),
 }
 
 /// A request on its way.

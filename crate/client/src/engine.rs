@@ -4,6 +4,7 @@ mod apply;
 mod beginning;
 mod commands;
 mod grant;
+mod group;
 mod holder;
 mod network;
 mod outbox;
@@ -269,6 +270,8 @@ impl Engine {
         let re_entries =
             self.subscriptions.iter().filter(|(key, it)| self.can_open(key, it)).filter_map(|(_, it)| it.due_at());
         let tails = self.tails.values().filter(|_| self.in_session).filter_map(Tail::due_at);
+        let decisions =
+            self.subscriptions.values().filter(|_| self.in_session).filter_map(|it| it.consumer.resends_at());
         let reread = match self.chain_reread {
             Reread::At(at_ms) => Some(at_ms),
             Reread::No | Reread::Asked => None,
@@ -281,7 +284,7 @@ impl Engine {
             self.outbox_wake_at(),
             self.renewal.wake_at(),
         ];
-        own.into_iter().flatten().chain(re_entries).chain(tails).min()
+        own.into_iter().flatten().chain(re_entries).chain(tails).chain(decisions).min()
     }
 
     /// The stream.
@@ -350,6 +353,9 @@ impl Engine {
     fn set_connection(&mut self, connection: Connection) {
         if self.connection != connection {
             self.connection = connection;
+            if self.connection == Connection::Closed {
+                self.abandon_all_decisions();
+            }
             self.tell(Event::StatusChanged);
         }
     }

@@ -14,6 +14,7 @@ use remuda_wire::Bytes32;
 use crate::command::{CommandId, CommandOutcome};
 use crate::engine::{SnapshotDraft, TailKey};
 use crate::failure::Failure;
+use crate::group::GroupNews;
 use crate::outbox::AppendUpdate;
 use crate::recorder::Recording;
 
@@ -125,6 +126,13 @@ pub enum Event {
         segment: SegmentSummary,
         /// Number of the last durable item.
         last_item: u64,
+    },
+    /// Receipts of a group, verified, are durable; or a decision came to nothing.
+    Group {
+        /// Of which position.
+        key: PositionKey,
+        /// What they say, in order.
+        news: Vec<GroupNews>,
     },
     /// A verified transition is durable.
     Transition {

@@ -40,6 +40,36 @@ impl Failure {
         }
     }
 
+    /// A lease that is over, or was never ours, cannot be settled.
+    pub fn lease_over() -> Self {
+        Self {
+            code: "group/lease-over".into(),
+            remedy: Remedy::Surface,
+            rule: "CIP-39 §11.2".into(),
+            meaning: "this lease is over: the record is settled already, or is given again under another lease".into(),
+        }
+    }
+
+    /// One decision of a lease at a time.
+    pub fn decision_outstanding() -> Self {
+        Self {
+            code: "group/decision-outstanding".into(),
+            remedy: Remedy::FixRequest,
+            rule: "CIP-39 §11.2".into(),
+            meaning: "another decision of this lease is on its way: wait for what comes of it".into(),
+        }
+    }
+
+    /// A request was sent, and its answer never came.
+    pub fn outcome_unknown() -> Self {
+        Self {
+            code: "command/outcome-unknown".into(),
+            remedy: Remedy::Surface,
+            rule: String::new(),
+            meaning: "the request was sent and not answered: it may or may not have been done".into(),
+        }
+    }
+
     /// No subscription has this position.
     pub fn not_subscribed() -> Self {
         Self {

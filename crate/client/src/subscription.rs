@@ -4,6 +4,7 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use remuda_position::{Boundary, PositionKey};
+use remuda_session::ErrorKind;
 use remuda_verify::retention::JustifiedRefusal;
 use remuda_wire::context::SigningContext;
 use remuda_wire::request::{
@@ -16,6 +17,7 @@ use remuda_wire::{bound, Bytes32, Signed};
 
 use crate::durable_receipts::DurableReceipts;
 use crate::failure::Failure;
+use crate::group::{Consumer, GroupId};
 use crate::verifier::{StreamFacts, Verifier};
 
 /// One to 512 lanes by name: the only scope that can be proven lane by lane (§13.1, §13.2).
@@ -52,6 +54,8 @@ pub enum SubscriptionSpec {
     FullStream,
     /// Every record of these lanes of a standard stream, with its receipt.
     StandardReplay(LaneScope),
+    /// Records of a group under leases, with every receipt of the group.
+    Group(GroupId),
 }
 
 impl SubscriptionSpec {
@@ -68,7 +72,7 @@ impl SubscriptionSpec {
         match self {
             Self::ScopedProofs(_) => VerificationMode::ScopedProofs,
             Self::FullStream => VerificationMode::FullStream,
-            Self::StandardReplay(_) => VerificationMode::None,
+            Self::StandardReplay(_) | Self::Group(_) => VerificationMode::None,
         }
     }
 
@@ -78,6 +82,7 @@ impl SubscriptionSpec {
             Self::ScopedProofs(scope) => scope.0.clone(),
             Self::FullStream => LaneScope::Any,
             Self::StandardReplay(scope) => scope.clone(),
+            Self::Group(group) => LaneScope::Exact(group.lane_id),
         }
     }
 
@@ -88,6 +93,7 @@ impl SubscriptionSpec {
                 PositionKey::derive(context, stream_id, self.mode(), &self.scope())
             }
             Self::StandardReplay(scope) => PositionKey::derive_standard(context, stream_id, scope),
+            Self::Group(group) => PositionKey::derive_group(context, stream_id, &group.lane_id, &group.group_id),
         }
     }
 }
@@ -147,6 +153,8 @@ pub struct Subscription {
     /// Its verifier in the open session; `None` while it has no subscription there.
     pub(crate) verifier: Option<Verifier>,
     pub(crate) subscription_id: Option<Bytes32>,
+    /// What a consumer of a group keeps; nothing of any other.
+    pub(crate) consumer: Consumer,
     /// The id that it last had, and in which session.
     named: Option<(u64, Bytes32)>,
     /// Transitions that came before this subscription reached them.
@@ -177,6 +185,7 @@ impl Subscription {
             live_since_ms: 0,
             verifier: None,
             subscription_id: None,
+            consumer: Consumer::default(),
             named: None,
             held: Vec::new(),
             receipts: DurableReceipts::default(),
@@ -201,7 +210,8 @@ impl Subscription {
 
     /// Starts a verifier at the boundary and gives the request that asks for what follows it.
     pub(crate) fn open(&mut self, stream: &StreamFacts, subscription_id: Bytes32) -> OpenSubscriptionRequest {
-        self.verifier = Some(Verifier::new(&self.spec, stream, subscription_id, &self.boundary));
+        let verifier = Verifier::new(&self.spec, stream, subscription_id, &self.boundary, &mut self.consumer);
+        self.verifier = Some(verifier);
         self.subscription_id = Some(subscription_id);
         self.state = SubscriptionState::Opening;
         self.floor = None;
@@ -219,19 +229,27 @@ impl Subscription {
                 let after = self.boundary.standard_cursor();
                 SubscriptionSource::StandardReplay(StandardReplaySource { scope, after })
             }
+            SubscriptionSpec::Group(group) => group.source(),
+        };
+        let after_group_receipt = match &self.verifier {
+            Some(Verifier::Group(group)) => group.chain().cursor(),
+            Some(Verifier::Fast(_) | Verifier::Standard(_)) | None => None,
         };
         OpenSubscriptionRequest {
             stream_id,
             subscription_id,
             source,
-            after_group_receipt: None,
+            after_group_receipt,
             verification: self.spec.mode(),
         }
     }
 
     /// Leaves the session: what waits is dropped, the boundary stays. Gives its id there, if it had one.
     pub(crate) fn detach(&mut self) -> Option<Bytes32> {
-        self.discarded += self.verifier.take().map_or(0, |verifier| verifier.waiting());
+        match self.verifier.take() {
+            Some(Verifier::Group(verifier)) => self.consumer.close(verifier),
+            verifier => self.discarded += verifier.map_or(0, |verifier| verifier.waiting()),
+        }
         self.held.clear();
         self.subscription_id.take()
     }
@@ -298,6 +316,11 @@ impl Subscription {
             SubscriptionState::Due { at_ms, .. } => Some(at_ms),
             SubscriptionState::Opening | SubscriptionState::Live | SubscriptionState::Failed => None,
         }
+    }
+
+    /// Whether it is not opened for want of leases only: every one that the grant allows is held until it is settled, or runs out.
+    pub(crate) fn waits_for_leases(&self, failure: &Failure) -> bool {
+        matches!(self.spec, SubscriptionSpec::Group(_)) && failure.code == ErrorKind::HolderInFlightLimitExceeded.code()
     }
 
     /// Where it is.

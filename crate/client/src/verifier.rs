@@ -4,6 +4,7 @@ use alloc::rc::Rc;
 
 use remuda_position::{Boundary, DeliveredRecord};
 use remuda_verify::fast::{FastSubscription, FastSubscriptionConfig, Verification};
+use remuda_verify::group::GroupSubscription;
 use remuda_verify::record_shape::StreamShape;
 use remuda_verify::standard::{StandardReplayConfig, StandardSubscription};
 use remuda_wire::chain::Purpose;
@@ -12,6 +13,7 @@ use remuda_wire::delivery::RecordDelivery;
 use remuda_wire::verdict::Refusal;
 use remuda_wire::Bytes32;
 
+use crate::group::Consumer;
 use crate::key_book::KeyBook;
 use crate::subscription::SubscriptionSpec;
 
@@ -22,6 +24,8 @@ pub(crate) struct StreamFacts {
     pub(crate) stream_id: Bytes32,
     pub(crate) encrypted: bool,
     pub(crate) purpose: Purpose,
+    /// Whose leases they are.
+    pub(crate) holder_signing_key_id: Bytes32,
 }
 
 /// The verifier of one subscription.
@@ -32,6 +36,8 @@ pub(crate) enum Verifier {
     Fast(FastSubscription<DeliveredRecord>),
     /// Records with receipts.
     Standard(StandardSubscription<DeliveredRecord>),
+    /// The receipts of a group.
+    Group(GroupSubscription),
 }
 
 impl Verifier {
@@ -41,8 +47,9 @@ impl Verifier {
         stream: &StreamFacts,
         subscription_id: Bytes32,
         boundary: &Boundary,
+        consumer: &mut Consumer,
     ) -> Self {
-        let StreamFacts { context, stream_id, encrypted, purpose } = stream.clone();
+        let StreamFacts { context, stream_id, encrypted, purpose, .. } = stream.clone();
         let fast = |verification| {
             let context = context.clone();
             let config = FastSubscriptionConfig { context, stream_id, encrypted, subscription_id, verification };
@@ -58,6 +65,9 @@ impl Verifier {
                     StandardReplayConfig { context: context.clone(), stream_id, shape, subscription_id, scope };
                 Self::Standard(StandardSubscription::new(config, boundary.receipt_chain_state()))
             }
+            SubscriptionSpec::Group(group) => {
+                Self::Group(consumer.open(*group, stream, subscription_id, boundary.group_receipt()))
+            }
         }
     }
 
@@ -70,6 +80,7 @@ impl Verifier {
         match self {
             Self::Fast(verifier) => verifier.handle_delivery(delivery, kept),
             Self::Standard(verifier) => verifier.handle_delivery(delivery, kept, keys),
+            Self::Group(verifier) => verifier.handle_delivery(delivery, keys).map(|_| ()),
         }
     }
 
@@ -78,6 +89,8 @@ impl Verifier {
         match self {
             Self::Fast(verifier) => verifier.waiting(),
             Self::Standard(verifier) => verifier.waiting(),
+            // Each is judged as it comes.
+            Self::Group(_) => 0,
         }
     }
 }

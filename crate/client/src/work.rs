@@ -20,6 +20,7 @@ use crate::command::{receipt_view, CommandId, PendingRequest};
 use crate::engine::Beginning;
 use crate::event::{BatchSummary, SegmentSummary, TransitionSummary};
 use crate::failure::Failure;
+use crate::group::GroupUpdate;
 
 /// One frame for one subscription.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub(crate) enum Work {
     Transition(Bytes32, Rc<BrokerEpochTransition>),
     /// A transition that the subscription named has reached.
     Adopt(Bytes32, Rc<BrokerEpochTransition>),
+    /// A link of a group's chain, for the subscription that follows it.
+    Group(Bytes32, GroupUpdate),
     /// The provider ended the subscription named, after everything that came before.
     Ended(Bytes32, Failure),
     /// The provider refused the cursor of the subscription named.
@@ -51,6 +54,7 @@ impl Work {
             Self::Checkpoint(frame) => Some(frame.subscription_id),
             Self::Transition(subscription_id, _)
             | Self::Adopt(subscription_id, _)
+            | Self::Group(subscription_id, _)
             | Self::Ended(subscription_id, _)
             | Self::TooOld(subscription_id, _) => Some(*subscription_id),
             Self::Begin(..) | Self::Answer(..) => None,
@@ -72,6 +76,7 @@ impl Work {
             Self::Checkpoint(frame) => Some(frame.receipt.broker_epoch),
             Self::Transition(..)
             | Self::Adopt(..)
+            | Self::Group(..)
             | Self::Ended(..)
             | Self::TooOld(..)
             | Self::Begin(..)
@@ -79,16 +84,21 @@ impl Work {
         }
     }
 
-    /// The view whose key it needs.
-    pub(crate) fn served_at(&self) -> Option<&FinalizedView> {
-        match self {
-            Self::Delivery(delivery) => delivery.append_receipt.as_ref().map(|receipt| &receipt.served_at),
-            Self::Transition(..) | Self::Ended(..) | Self::Begin(..) => None,
-            Self::TooOld(_, too_old) => Some(too_old.anchor.signed().served_at()),
-            Self::Checkpoint(frame) => Some(&frame.receipt.served_at),
-            Self::Adopt(_, transition) => Some(&transition.served_at),
-            Self::Answer(_, result) => receipt_view(result),
-        }
+    /// The views whose keys it needs.
+    pub(crate) fn served_at(&self) -> impl Iterator<Item = &FinalizedView> {
+        let (one, other) = match self {
+            Self::Delivery(delivery) => (
+                delivery.append_receipt.as_ref().map(|receipt| &receipt.served_at),
+                delivery.delivery_state_receipt.as_ref().map(|receipt| &receipt.served_at),
+            ),
+            Self::Transition(..) | Self::Ended(..) | Self::Begin(..) => (None, None),
+            Self::TooOld(_, too_old) => (Some(too_old.anchor.signed().served_at()), None),
+            Self::Checkpoint(frame) => (Some(&frame.receipt.served_at), None),
+            Self::Adopt(_, transition) => (Some(&transition.served_at), None),
+            Self::Group(_, update) => (Some(&update.receipt().served_at), None),
+            Self::Answer(_, result) => (receipt_view(result), None),
+        };
+        one.into_iter().chain(other)
     }
 }
 
@@ -110,6 +120,8 @@ pub(crate) enum Told {
     Batch(BatchSummary, Box<CheckpointReceipt>),
     /// Records of a standard stream, with the receipt of the last one.
     Segment(SegmentSummary, Option<Box<AppendReceipt>>),
+    /// So many of what a group's consumer has to tell.
+    Group(usize),
     /// A transition.
     Transition(TransitionSummary),
     /// A position that begins anew.

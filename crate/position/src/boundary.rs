@@ -41,6 +41,18 @@ impl PositionKey {
     }
 }
 
+impl PositionKey {
+    /// The position in the receipts of a consumer group:
+    /// `keccak("remuda/position/group/v1" || context || stream_id || lane_id || group_id)`.
+    pub fn derive_group(context: &SigningContext, stream_id: &Bytes32, lane_id: &Bytes32, group_id: &Bytes32) -> Self {
+        let mut writer = Writer::new();
+        writer.raw(b"remuda/position/group/v1");
+        context.encode(&mut writer);
+        [stream_id, lane_id, group_id].into_iter().for_each(|id| id.encode(&mut writer));
+        Self(keccak256(writer.as_slice()))
+    }
+}
+
 tags! {
     /// What the start of a position rests on (`RESOLUTIONS.md` §5).
     pub enum Anchor: u8 {
@@ -141,11 +153,23 @@ object! {
     }
 }
 
+object! {
+    /// A position in the receipts of a consumer group, as it is stored. It has no rows: what was delivered is delivered again
+    /// until the application has settled it (§11.2).
+    pub struct GroupPosition {
+        revision: u64,
+        anchor: Anchor,
+        /// The last verified receipt of the group.
+        receipt: Bytes32,
+    }
+}
+
 union! {
     /// A position as it is stored.
     pub enum StoredPosition: u8 {
         Fast(fast: FastPosition) = 1,
         Standard(standard: StandardPosition) = 2,
+        Group(group: GroupPosition) = 3,
     }
 }
 
@@ -155,6 +179,7 @@ impl StoredPosition {
         match self {
             Self::Fast(fast) => fast.revision,
             Self::Standard(standard) => standard.revision,
+            Self::Group(group) => group.revision,
         }
     }
 
@@ -163,6 +188,7 @@ impl StoredPosition {
         match self {
             Self::Fast(fast) => fast.anchor,
             Self::Standard(standard) => standard.anchor,
+            Self::Group(group) => group.anchor,
         }
     }
 
@@ -171,6 +197,7 @@ impl StoredPosition {
         match self {
             Self::Fast(fast) => fast.last_item,
             Self::Standard(standard) => standard.last_item,
+            Self::Group(_) => 0,
         }
     }
 
@@ -179,6 +206,7 @@ impl StoredPosition {
         match self {
             Self::Fast(fast) => Place::Fast { checkpoint: fast.checkpoint, adopted: fast.adopted },
             Self::Standard(standard) => Place::Standard(standard.end.clone()),
+            Self::Group(group) => Place::Group(group.receipt),
         }
     }
 
@@ -189,11 +217,12 @@ impl StoredPosition {
                 Self::Fast(FastPosition { revision, anchor, checkpoint, adopted, last_item })
             }
             Place::Standard(end) => Self::Standard(StandardPosition { revision, anchor, end, last_item }),
+            Place::Group(receipt) => Self::Group(GroupPosition { revision, anchor, receipt }),
         }
     }
 }
 
-/// A place in a stream of either class.
+/// A place in a stream of either class, or in a group of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// After a checkpoint, and after a transition that was adopted since.
@@ -205,6 +234,8 @@ pub enum Place {
     },
     /// After a record and its receipts.
     Standard(ReceiptChainEnd),
+    /// After a receipt of a group.
+    Group(Bytes32),
 }
 
 /// F: everything at and below it is durable here, nothing above it is.
@@ -228,7 +259,7 @@ impl Boundary {
     const fn fast(&self) -> Option<&FastPosition> {
         match &self.stored {
             Some(StoredPosition::Fast(fast)) => Some(fast),
-            Some(StoredPosition::Standard(_)) | None => None,
+            Some(StoredPosition::Standard(_) | StoredPosition::Group(_)) | None => None,
         }
     }
 
@@ -236,7 +267,15 @@ impl Boundary {
     pub const fn receipt_chain_end(&self) -> Option<&ReceiptChainEnd> {
         match &self.stored {
             Some(StoredPosition::Standard(standard)) => Some(&standard.end),
-            Some(StoredPosition::Fast(_)) | None => None,
+            Some(StoredPosition::Fast(_) | StoredPosition::Group(_)) | None => None,
+        }
+    }
+
+    /// The last durable receipt of a group, as `after_group_receipt` of a new subscription.
+    pub const fn group_receipt(&self) -> Option<Bytes32> {
+        match &self.stored {
+            Some(StoredPosition::Group(group)) => Some(group.receipt),
+            Some(StoredPosition::Fast(_) | StoredPosition::Standard(_)) | None => None,
         }
     }
 

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use remuda_verify::fast::{AdoptedTransition, VerifiedBatch};
+use remuda_verify::group::GroupSegment;
 use remuda_verify::standard::{NewLanes, ReceiptChainSegment, StandardState};
 use remuda_wire::codec::List;
 use remuda_wire::record::{FastRecordId, RecordId};
@@ -19,6 +20,7 @@ mod sealed {
     pub trait Sealed {}
     impl Sealed for remuda_verify::fast::VerifiedBatch<DeliveredRecord> {}
     impl Sealed for remuda_verify::fast::AdoptedTransition {}
+    impl Sealed for remuda_verify::group::GroupSegment {}
     impl Sealed for remuda_verify::standard::ReceiptChainSegment<DeliveredRecord> {}
     impl Sealed for crate::beginning::AcceptedGap {}
     impl Sealed for remuda_verify::snapshot_generation::VerifiedGeneration {}
@@ -191,5 +193,26 @@ impl Evidence for ReceiptChainSegment<DeliveredRecord> {
             Some(StoredItem { assurance: ItemAssurance::Receipt, body })
         };
         self.into_records().into_iter().filter_map(item).collect()
+    }
+}
+
+impl Evidence for GroupSegment {
+    fn place(&self, boundary: &Boundary) -> Result<Option<Place>, Refusal> {
+        if boundary.group_receipt() == Some(self.receipt()) {
+            return Ok(None);
+        }
+        if boundary.group_receipt() != self.after() {
+            return Err(VerifyError::GroupChain.into());
+        }
+        Ok(Some(Place::Group(self.receipt())))
+    }
+
+    /// A group is followed from its creation, or behind a receipt of ours that was.
+    fn anchor(&self, _: &Boundary) -> Anchor {
+        Anchor::Genesis
+    }
+
+    fn into_items(self, _: &Boundary) -> Vec<StoredItem> {
+        Vec::new()
     }
 }

@@ -34,8 +34,8 @@ pub mod topic;
 pub use admission::{Admission, AdmissionBudget};
 pub use beginning::AcceptedGap;
 pub use boundary::{
-    AdoptedLineage, Anchor, Boundary, CheckpointEnd, FastPosition, LaneTail, Place, PositionKey, ReceiptChainEnd,
-    StandardPosition, StoredPosition, StreamPoint,
+    AdoptedLineage, Anchor, Boundary, CheckpointEnd, FastPosition, GroupPosition, LaneTail, Place, PositionKey,
+    ReceiptChainEnd, StandardPosition, StoredPosition, StreamPoint,
 };
 pub use delivered::DeliveredRecord;
 pub use evidence::Evidence;

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use remuda_wire::codec::Canonical;
 use remuda_wire::Bytes32;
 
-use crate::boundary::{Anchor, CheckpointEnd, FastPosition, PositionKey, StoredPosition};
+use crate::boundary::{Anchor, CheckpointEnd, FastPosition, GroupPosition, PositionKey, StoredPosition};
 use crate::item::RowBytes;
 use crate::store::{Fence, Store, StoreError, WriteSet};
 
@@ -26,7 +26,7 @@ pub trait Database {
 }
 
 /// The names of the cases, in order: a runner that executed fewer did not run the suite.
-pub const CASES: usize = 8 + outbox::CASES;
+pub const CASES: usize = 9 + outbox::CASES;
 
 /// Runs every case, each on a fresh database from `fresh(case)`; returns how many ran.
 pub async fn run<D: Database>(fresh: impl Fn(&str) -> D) -> usize {
@@ -37,6 +37,7 @@ pub async fn run<D: Database>(fresh: impl Fn(&str) -> D) -> usize {
     fences_only_rise(&fresh("rise")).await;
     rows_are_read_from_any_item(&fresh("rows")).await;
     positions_do_not_mix(&fresh("keys")).await;
+    a_position_of_a_group_needs_no_rows(&fresh("groups")).await;
     large_and_many_rows_are_one_transaction(&fresh("large")).await;
     outbox::run(&fresh).await;
     CASES
@@ -149,6 +150,26 @@ async fn positions_do_not_mix(database: &impl Database) {
     store.apply(&write(B, fence, None, 1, vec![row(1, 11)])).await.expect("another position starts on its own");
     assert_eq!(first_bytes(&store, A, 0, 1 << 20).await, [(1, 10)]);
     assert_eq!(first_bytes(&store, B, 0, 1 << 20).await, [(1, 11)]);
+}
+
+async fn a_position_of_a_group_needs_no_rows(database: &impl Database) {
+    let store = database.open().await;
+    let fence = store.take_fence().await.expect("ownership can be taken");
+    let position = |revision, mark| {
+        let receipt = Bytes32([mark; 32]);
+        StoredPosition::Group(GroupPosition { revision, anchor: Anchor::Genesis, receipt })
+    };
+    for (expected, revision) in [(None, 1), (Some(1), 2)] {
+        let bytes = position(revision, 7).to_bytes();
+        let write = WriteSet { key: A, expected, fence, position: bytes, rows: vec![], outbox: None };
+        store.apply(&write).await.expect("a position moves without rows");
+    }
+    let bytes = position(2, 8).to_bytes();
+    let stale = WriteSet { key: A, expected: Some(1), fence, position: bytes, rows: vec![], outbox: None };
+    assert_eq!(store.apply(&stale).await, Err(StoreError::Conflict), "a stale revision writes nothing");
+    let again = database.open().await;
+    assert_eq!(again.load(A).await, Ok(Some(position(2, 7))), "a position of a group survives reopening");
+    assert_eq!(again.rows_after(A, 0, 1 << 20).await, Ok(vec![]), "it has no rows");
 }
 
 async fn large_and_many_rows_are_one_transaction(database: &impl Database) {

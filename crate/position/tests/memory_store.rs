@@ -67,7 +67,8 @@ fn rows_of_another_chain_instance_are_never_resumed_from() {
     let derived = |instance| {
         let context = chain(instance);
         let fast = PositionKey::derive(&context, &stream_id, mode, &scope);
-        [fast, PositionKey::derive_standard(&context, &stream_id, &scope)]
+        let group = PositionKey::derive_group(&context, &stream_id, &Bytes32([2; 32]), &Bytes32([5; 32]));
+        [fast, PositionKey::derive_standard(&context, &stream_id, &scope), group]
     };
     let store = MemoryStore::default();
     let fence = now(store.take_fence()).expect("ownership");

@@ -10,7 +10,7 @@ use futures_channel::mpsc::{unbounded, UnboundedReceiver, UnboundedSender};
 use futures_util::future::{select, AbortHandle, Abortable, Either};
 use futures_util::StreamExt;
 use remuda_client::{
-    ChainAnswer, CommandId, Engine, EngineConfig, Event, Failure, Output, SnapshotGeneration, SnapshotPart,
+    ChainAnswer, CommandId, Decision, Engine, EngineConfig, Event, Failure, Output, SnapshotGeneration, SnapshotPart,
     SubscriptionSpec, TailKey,
 };
 use remuda_position::outbox::OutboxEntry;
@@ -122,6 +122,8 @@ pub enum Command {
     StopRecording,
     /// Ask for one thing, a record to append excepted.
     Request(CommandId, Box<RequestBody>),
+    /// Decide what becomes of a lease of a group.
+    Decide(CommandId, PositionKey, Bytes32, Decision),
     /// The outbox of the database has more.
     Enqueued,
     /// A failed append was seen, and may be forgotten.
@@ -299,6 +301,9 @@ impl<S: Store + 'static, H: Holder + 'static> Driver<S, H> {
             Input::Command(Command::StartRecording(key, max_bytes)) => engine.start_recording(key, max_bytes, now),
             Input::Command(Command::StopRecording) => engine.stop_recording(),
             Input::Command(Command::Request(id, request)) => engine.command(id, *request, now),
+            Input::Command(Command::Decide(id, key, lease_id, decision)) => {
+                engine.decide(id, key, &lease_id, decision, now);
+            }
             Input::Command(Command::Enqueued) => engine.handle_enqueued(),
             Input::Command(Command::Dismiss(number)) => engine.dismiss(number, now),
             Input::Command(Command::Online) => engine.handle_online(now),

@@ -18,6 +18,8 @@ export interface ProviderOptions {
   lie?: string;
   /** Honest checkpoints before the lie. */
   lieAfter?: number;
+  /** The directory that it serves. The pages of the project by default. */
+  pages?: string;
   /** Whether {@link Provider.control} works. */
   control?: boolean;
   /** Whatever else it is started with. */
@@ -50,12 +52,12 @@ export class Provider {
 
   /** Starts it, again at the same address and over the same data; differently, where `over` says so. */
   async start(over: ProviderOptions = {}): Promise<void> {
-    const { writer = 40, lanes = 8, batchMs = 100, lie, lieAfter, control, more = [] } = Object.assign(this.options, over);
+    const { writer = 40, lanes = 8, batchMs = 100, lie, lieAfter, control, pages, more = [] } = Object.assign(this.options, over);
     const child = spawn(
       program(),
       [
         "serve",
-        ...["--data", this.#data, "--listen", this.#address, "--pages", process.env["REMUDA_PAGES"] ?? join(ROOT, "www/dist")],
+        ...["--data", this.#data, "--listen", this.#address, "--pages", pages ?? process.env["REMUDA_PAGES"] ?? join(ROOT, "www/dist")],
         ...["--writer", String(writer), "--lanes", String(lanes), "--batch-ms", String(batchMs)],
         ...(lie === undefined ? [] : ["--lie", lie]),
         ...(control ? ["--control"] : []),

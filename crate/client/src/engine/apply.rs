@@ -18,6 +18,7 @@ use crate::answer_check::check_answer;
 use crate::command::{Asker, CommandOutcome, PendingRequest};
 use crate::event::{BatchSummary, Connection, Event, Hydrated, SegmentSummary, TransitionSummary};
 use crate::failure::Failure;
+use crate::group::GroupNews;
 use crate::outbox::Writer;
 use crate::subscription::{Load, Place, SubscriptionState};
 use crate::verifier::Verifier;
@@ -49,7 +50,7 @@ impl Engine {
                 self.work.push_front(Work::Adopt(subscription_id, held));
                 continue;
             }
-            if let Some(view) = work.served_at().filter(|view| !self.keys.knows(view)) {
+            if let Some(view) = work.served_at().find(|view| !self.keys.knows(view)) {
                 let view = view.clone();
                 self.outputs.push_back(Output::ReadChain { view: Some(view.clone()) });
                 self.waiting = Waiting::Key { view, retry_at_ms: None };
@@ -80,6 +81,7 @@ impl Engine {
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
         let Some(verifier) = &mut subscription.verifier else { return Ok(()) };
         match (work, verifier) {
+            (work, Verifier::Group(_)) => self.apply_group(key, work),
             (Work::Delivery(delivery), verifier) => {
                 verifier.handle_delivery(&delivery, &self.keys)?;
                 if let Some(watermark) = &delivery.durable_watermark {
@@ -89,7 +91,8 @@ impl Engine {
                 Ok(())
             }
             // Frames of fast streams: the session lets none through to a replay, but a transition names no subscription.
-            (Work::Checkpoint(_) | Work::Transition(..) | Work::Adopt(..), Verifier::Standard(_)) => Ok(()),
+            (Work::Checkpoint(_) | Work::Transition(..) | Work::Adopt(..), Verifier::Standard(_))
+            | (Work::Group(..), _) => Ok(()),
             (Work::Checkpoint(frame), Verifier::Fast(verifier)) => {
                 let batch = verifier.handle_checkpoint(frame, &self.keys)?;
                 let receipt = batch.receipt();
@@ -155,6 +158,8 @@ impl Engine {
                 self.tell(Event::Settled { id, outcome });
             }
             Asker::Outbox(number) => self.append_answered(number, judged, now_ms),
+            // The chain says what was done, whatever an answer says.
+            Asker::Lease(..) => {}
         }
     }
 
@@ -213,6 +218,13 @@ impl Engine {
             subscription.attempts = 0;
             let last_item = subscription.boundary.last_item();
             let event = match told {
+                Told::Group(count) => {
+                    let news = subscription.consumer.committed(count);
+                    let leased = news.iter().filter(|news| matches!(news, GroupNews::Leased(_))).count();
+                    subscription.verified_records += u64::try_from(leased).unwrap_or(u64::MAX);
+                    subscription.verified_batches += 1;
+                    Event::Group { key, news }
+                }
                 Told::Batch(batch, receipt) => {
                     subscription.receipts.push(last_item, HeldObject::CheckpointReceipt(*receipt));
                     subscription.verified_records += u64::try_from(batch.records).unwrap_or(u64::MAX);
@@ -300,15 +312,19 @@ impl Engine {
         self.leave(key, now_ms);
         let jitter = self.jitter();
         if let Some(subscription) = self.subscriptions.get_mut(&key) {
-            let again = may_help(&failure) && subscription.attempts < MAX_RE_ENTRIES;
+            let again =
+                subscription.waits_for_leases(&failure) || may_help(&failure) && subscription.attempts < MAX_RE_ENTRIES;
             subscription.state = if again {
                 let delay_ms = self.backoff.delay_ms(subscription.attempts, jitter);
-                subscription.attempts += 1;
+                subscription.attempts = subscription.attempts.saturating_add(1);
                 SubscriptionState::Due { attempt: subscription.attempts, at_ms: now_ms.saturating_add(delay_ms) }
             } else {
                 SubscriptionState::Failed
             };
             subscription.failure = Some((failure.clone(), now_ms));
+            if !again {
+                self.abandon_decisions(key, &failure);
+            }
         }
         self.fail(Some(key), failure);
         self.tell(Event::StatusChanged);

@@ -215,6 +215,10 @@ impl Engine {
             Authority { context: &self.config.context, stream_id: &self.config.stream_id, keys: &self.keys };
         match judge_cursor_too_old(&request, &too_old.details, &authority) {
             Ok(refusal) => {
+                if matches!(subscription.spec, SubscriptionSpec::Group(_)) {
+                    // What a group did before its floor is in no position, so there is nothing to accept.
+                    return too_old.failure;
+                }
                 let failure = Failure::behind_floor(too_old.failure, refusal.floor());
                 subscription.floor = Some(refusal);
                 failure
@@ -228,6 +232,6 @@ impl Engine {
 const fn class_of(spec: &SubscriptionSpec) -> DeliveryClass {
     match spec {
         SubscriptionSpec::ScopedProofs(_) | SubscriptionSpec::FullStream => DeliveryClass::Fast,
-        SubscriptionSpec::StandardReplay(_) => DeliveryClass::Standard,
+        SubscriptionSpec::StandardReplay(_) | SubscriptionSpec::Group(_) => DeliveryClass::Standard,
     }
 }

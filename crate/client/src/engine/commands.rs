@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use remuda_position::{Boundary, PositionKey, StoreError, StoredPosition};
 use remuda_session::ApiMisuse;
 use remuda_wire::chain::Purpose;
+use remuda_wire::preimage::signing_key_id;
 use remuda_wire::request::{CloseSubscriptionRequest, RequestBody};
 
 use super::{Engine, Output, Reread};
@@ -85,6 +86,7 @@ impl Engine {
     pub fn unsubscribe(&mut self, key: PositionKey, now_ms: u64) {
         self.leave(key, now_ms);
         self.abandon_hydration(&key, &Failure::not_subscribed());
+        self.abandon_decisions(key, &Failure::outcome_unknown());
         self.subscriptions.remove(&key);
         self.tell(Event::StatusChanged);
     }
@@ -119,6 +121,7 @@ impl Engine {
         match asker {
             Asker::Command(id) => self.tell(Event::Settled { id, outcome: CommandOutcome::Refused(failure) }),
             Asker::Outbox(number) => self.append_not_taken(number, now_ms),
+            Asker::Lease(key, id) => self.decision_refused(key, id, failure, now_ms),
         }
     }
 
@@ -127,6 +130,7 @@ impl Engine {
         match asker {
             Asker::Command(id) => self.tell(Event::Settled { id, outcome: CommandOutcome::Unknown }),
             Asker::Outbox(number) => self.append_unanswered(number, now_ms),
+            Asker::Lease(key, id) => self.send_decision_later(key, id, true, now_ms),
         }
     }
 
@@ -168,6 +172,7 @@ impl Engine {
             // There is no session before the stream was read.
             encrypted: self.keys.stream().is_none_or(|stream| stream.encrypted),
             purpose: self.keys.stream().map_or(Purpose::Main, |stream| stream.purpose),
+            holder_signing_key_id: signing_key_id(&self.config.grant.holder_signing_key),
         };
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return Ok(()) };
         let subscription_id = if is_recorded { subscription.name(session, fresh_id) } else { fresh_id };

@@ -16,6 +16,7 @@ use super::{Engine, Output, Reread};
 use crate::command::{Asker, PendingRequest};
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
+use crate::group::GroupUpdate;
 use crate::outcome::ChainReadError;
 use crate::subscription::SubscriptionState;
 use crate::work::{Waiting, Work};
@@ -227,6 +228,7 @@ impl Engine {
             }
         }
         self.renew_when_due(now_ms);
+        self.resend_decisions(now_ms);
         self.channel.handle_time(now_ms);
         self.handle_channel(now_ms);
         self.open_due(now_ms);
@@ -251,6 +253,10 @@ impl Engine {
     /// Requests that were never sent had no effect: they are kept for another grant, or refused with why.
     fn settle_unsent(&mut self, why: &Failure, now_ms: u64) {
         for request in core::mem::take(&mut self.unsent) {
+            if let Asker::Lease(key, id) = request.asker {
+                self.send_decision_later(key, id, false, now_ms);
+                continue;
+            }
             if let Err(request) = self.keep_for_grant(request) {
                 self.settle_refused(request.asker, why.clone(), now_ms);
             }
@@ -282,6 +288,7 @@ impl Engine {
                 self.outbox.session_opened();
                 self.set_connection(Connection::Open { transport: slot.transport() });
                 self.open_due(now_ms);
+                self.send_all_decisions(now_ms);
             }
             SessionOutput::Answer { handle, result } => self.handle_answer(handle, result, now_ms),
             SessionOutput::Frame(frame) => self.handle_frame(frame, now_ms),
@@ -376,8 +383,8 @@ impl Engine {
                     self.work.push_back(Work::Transition(*subscription_id, Rc::clone(&transition)));
                 }
             }
-            // Only subscriptions of groups receive these, and this engine opens none.
-            RoutedFrame::GroupState(_) | RoutedFrame::DeliveryState(_) => {}
+            RoutedFrame::GroupState(update) => self.queue_group_update(GroupUpdate::Group(update.into_inner())),
+            RoutedFrame::DeliveryState(update) => self.queue_group_update(GroupUpdate::Record(update.into_inner())),
         }
     }
 

@@ -295,7 +295,7 @@ fn follows(subscription: &Subscription, lane_id: &Bytes32) -> bool {
     match &subscription.spec {
         SubscriptionSpec::FullStream => true,
         SubscriptionSpec::ScopedProofs(scope) => scope.lanes().contains(lane_id),
-        SubscriptionSpec::StandardReplay(_) => false,
+        SubscriptionSpec::StandardReplay(_) | SubscriptionSpec::Group(_) => false,
     }
 }
 

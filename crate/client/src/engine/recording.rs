@@ -11,6 +11,7 @@ use remuda_wire::response::ResponseBody;
 
 use super::Engine;
 use crate::event::Event;
+use crate::group::GroupUpdate;
 use crate::recorder::Recorder;
 use crate::subscription::SubscriptionState;
 use crate::work::Work;
@@ -56,6 +57,8 @@ impl Engine {
             Work::Delivery(delivery) => ServerMessage::Delivery((**delivery).clone()),
             Work::Checkpoint(checkpoint) => ServerMessage::Checkpoint(checkpoint.clone()),
             Work::Adopt(_, transition) => ServerMessage::BrokerEpochTransition((**transition).clone()),
+            Work::Group(_, GroupUpdate::Group(update)) => ServerMessage::GroupState(update.clone()),
+            Work::Group(_, GroupUpdate::Record(update)) => ServerMessage::DeliveryState(update.clone()),
             // Not reached yet, or no frame.
             Work::Transition(..) | Work::Ended(..) | Work::TooOld(..) | Work::Begin(..) | Work::Answer(..) => return,
         });

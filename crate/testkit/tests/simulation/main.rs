@@ -2,8 +2,11 @@
 
 mod appends;
 mod checks;
+mod consumer;
 mod faults;
 mod grants;
+mod group_faults;
+mod groups;
 mod honest;
 mod lies;
 mod lifecycle;

@@ -5,23 +5,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ed25519_dalek::Signer;
-use remuda_client::ChainReadError;
+use remuda_client::{ChainReadError, GroupId};
 use remuda_dev_provider::broker::application_header;
 use remuda_dev_provider::chain::Operation;
 use remuda_dev_provider::demo;
 use remuda_dev_provider::exchange::Connection;
+use remuda_dev_provider::groups::{self, Attempt, Consumer, Settlement};
 use remuda_dev_provider::http::Site;
 use remuda_dev_provider::lie::Lie;
+use remuda_dev_provider::outbox::Outbox;
 use remuda_dev_provider::refusal::Code;
 use remuda_dev_provider::server::site;
 use remuda_dev_provider::settings::{Class, Settings};
 use remuda_dev_provider::store::{Store, StoredRecord};
+use remuda_dev_provider::subscription::Window;
 use remuda_dev_provider::time::Clock;
 use remuda_position::StreamPoint;
 use remuda_session::TransportError;
 use remuda_wire::context::{FinalizedView, SigningContext};
 use remuda_wire::frame::ClientFrame;
 use remuda_wire::grant::StreamGrant;
+use remuda_wire::group::DeliveryLeaseRef;
 use remuda_wire::preimage::{keccak256, key_stream_id};
 use remuda_wire::record::FastRecordId;
 use remuda_wire::scope::{LaneScope, LaneSet};
@@ -231,7 +235,12 @@ impl Provider {
 
     /// A grant of everything for `holder`.
     pub fn grant(&self, holder: &Bytes32, ttl_ms: u64) -> StreamGrant {
-        self.grant_of(&self.stream_id(), &["APPEND", "CONSUME", "REPLAY", "LANE_ADMIN"], holder, ttl_ms)
+        self.grant_of(
+            &self.stream_id(),
+            &["APPEND", "CONSUME", "REPLAY", "LANE_ADMIN", "ACKNOWLEDGE", "GROUP_ADMIN", "REDRIVE"],
+            holder,
+            ttl_ms,
+        )
     }
 
     /// A grant to read the key stream, and to publish batches there.
@@ -299,6 +308,39 @@ impl Provider {
         matches!(self.settings.class, Class::Fast)
     }
 
+    /// The last receipt of a group, and whether every record that entered its queue is over.
+    pub fn group(&self, group: GroupId) -> (Bytes32, bool) {
+        let row = self.site().exchange.groups.row(&named(group)).expect("a store").expect("a group");
+        (row.tail, row.first_live == row.next_queue)
+    }
+
+    /// Whether a receipt is of the chain of a group.
+    pub fn has_receipt(&self, group: GroupId, receipt: &Bytes32) -> bool {
+        self.site().exchange.groups.after(&named(group), Some(receipt)).expect("a store").is_some()
+    }
+
+    /// Leases the next record to another holder.
+    pub fn lease_to(&self, holder: &Bytes32, group: GroupId) -> Option<DeliveryLeaseRef> {
+        let groups = &self.site().exchange.groups;
+        let window = Window { records: 1, bytes: 1 << 20 };
+        let consumer = Consumer { subscription_id: holder, holder, max_in_flight: 64, window };
+        for _ in 0..3 {
+            let seen = groups.row(&named(group)).expect("a store").expect("a group").updates;
+            match groups.lease(&named(group), seen, &consumer, &Outbox::round()).expect("a store") {
+                Attempt::Leased(delivery) => return delivery.lease.map(|lease| lease.reference),
+                Attempt::Nothing => return None,
+                Attempt::Moved => {}
+            }
+        }
+        None
+    }
+
+    /// Acknowledges what another holder was leased.
+    pub fn ack_for(&self, holder: &Bytes32, lease: &DeliveryLeaseRef) {
+        let settled = self.site().exchange.groups.settle(lease, holder, Settlement::Ack).expect("a store");
+        assert!(settled.is_ok(), "its lease is live");
+    }
+
     /// The next requests are refused with this code.
     pub fn refuse(&self, code: Code, times: usize) {
         self.site().exchange.faults.refuse(code, times);
@@ -307,6 +349,10 @@ impl Provider {
     fn site(&self) -> &Site {
         &self.running.as_ref().expect("a running provider").site
     }
+}
+
+const fn named(group: GroupId) -> groups::GroupId {
+    groups::GroupId { lane_id: group.lane_id, group_id: group.group_id }
 }
 
 impl Running {

@@ -8,6 +8,7 @@ use remuda_wire::Bytes32;
 
 use super::cycle::{outcome, Cycle, Phase};
 use super::queue::Queue;
+use super::segment::GroupSegment;
 use crate::authentic::Verified;
 use crate::sorted::SortedMap;
 
@@ -58,6 +59,8 @@ pub struct GroupChain {
     name: GroupName,
     tail: Bytes32,
     updates: usize,
+    /// Behind which receipt the open segment begins; `None` at the genesis.
+    segment_after: Option<Bytes32>,
     existence: Existence,
     start: Option<GroupStart>,
     config_digest: Option<Bytes32>,
@@ -98,6 +101,7 @@ impl GroupChain {
             tail: after_group_receipt.unwrap_or_else(|| group_genesis(&name.key())),
             name,
             updates: 0,
+            segment_after: after_group_receipt,
             existence,
             start: None,
             config_digest: None,
@@ -116,6 +120,36 @@ impl GroupChain {
     /// The last receipt.
     pub const fn tail(&self) -> Bytes32 {
         self.tail
+    }
+
+    /// The last receipt as a cursor; `None` at the genesis.
+    pub fn cursor(&self) -> Option<Bytes32> {
+        (self.after_cursor || self.updates > 0).then_some(self.tail)
+    }
+
+    /// Behind which receipt the segment begins that [`GroupChain::take_segment`] would give.
+    pub const fn segment_after(&self) -> Option<Bytes32> {
+        self.segment_after
+    }
+
+    /// Every receipt since the last segment; `None` when there is none.
+    pub fn take_segment(&mut self) -> Option<GroupSegment> {
+        if self.cursor() == self.segment_after {
+            return None;
+        }
+        let after = self.segment_after.replace(self.tail);
+        Some(GroupSegment { after, receipt: self.tail })
+    }
+
+    /// Begins the open segment further back, behind a receipt that ended an earlier one: what followed it did not become durable.
+    pub const fn reopen_segment(&mut self, after: Option<Bytes32>) {
+        self.segment_after = after;
+    }
+
+    /// Forgets every cycle, as after a cursor: they are taken as they come, and the chain goes on.
+    pub fn forget_cycles(&mut self) {
+        (self.cycles, self.terminal, self.queue) = (SortedMap::new(), 0, Queue::default());
+        self.after_cursor = true;
     }
 
     /// How many receipts were applied, repeats not counted.

@@ -20,9 +20,11 @@
 mod chain;
 mod cycle;
 mod queue;
+mod segment;
 mod subscription;
 #[cfg(test)]
 mod tests;
 
 pub use chain::{Applied, GroupChain, GroupName};
+pub use segment::GroupSegment;
 pub use subscription::{GroupSubscription, GroupSubscriptionConfig};

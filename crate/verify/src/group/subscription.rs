@@ -39,6 +39,16 @@ impl GroupSubscription {
         &self.chain
     }
 
+    /// The group's chain, to take segments of it.
+    pub const fn chain_mut(&mut self) -> &mut GroupChain {
+        &mut self.chain
+    }
+
+    /// The group's chain, for the next subscription that goes on behind it.
+    pub fn into_chain(self) -> GroupChain {
+        self.chain
+    }
+
     /// Takes a mutation of the group.
     ///
     /// # Errors

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use js_sys::{Array, Function, Uint8Array};
-use remuda_client::{Append, CommandId, EngineConfig, Event, Failure, Keyring, SubscriptionSpec, TailKey};
+use remuda_client::{
+    Append, CommandId, Decision, EngineConfig, Event, Failure, GroupId, GroupNews, Keyring, SubscriptionSpec, TailKey,
+};
 use remuda_position::memory::MemoryStore;
 use remuda_position::outbox::OutboxKey;
 use remuda_position::{AdmissionBudget, Boundary, PositionKey, Store, StoredRow};
@@ -19,7 +21,10 @@ use remuda_web::store::AnyStore;
 use remuda_web::IdbStore;
 use remuda_wire::context::SigningContext;
 use remuda_wire::grant::StreamGrant;
-use remuda_wire::request::{AppendRequest, CloseLaneRequest, CreateLaneRequest, ListLanesRequest, RequestBody};
+use remuda_wire::request::{
+    AppendRequest, CloseLaneRequest, CreateGroupRequest, CreateLaneRequest, DeleteGroupRequest, ListLanesRequest,
+    RedriveRequest, RequestBody, UpdateGroupRequest,
+};
 use remuda_wire::{Bytes, Bytes24, Bytes32, Canonical};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::JsValue;
@@ -32,7 +37,7 @@ use crate::options::{
     optional_function, optional_text, text, texts, AskedFor,
 };
 use crate::thrown::{bad_argument, store_error, thrown};
-use crate::{snapshots, to_js};
+use crate::{group, options, snapshots, to_js};
 
 /// How far a subscription may be sent ahead: some batches of the default size.
 pub(crate) const CREDIT: CreditTarget = CreditTarget { records: 4_096, bytes: 8 * 1024 * 1024 };
@@ -327,6 +332,62 @@ impl Client {
         self.0.ask(RequestBody::ListLanes(request)).await
     }
 
+    /// Decides what becomes of a lease; resolves with the state that it led to, once the group's chain shows it.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`; `group/lease-over`, `group/decision-outstanding`; a `provider/…`; `command/outcome-unknown`.
+    pub async fn decide(&self, key: String, lease: String, decision: JsValue) -> Result<JsValue, JsValue> {
+        let (key, lease_id) = (PositionKey(digest(&key, "key")?), digest(&lease, "lease")?);
+        let decision = options::decision(&decision)?;
+        self.0.settled(|id| Command::Decide(id, key, lease_id, decision)).await
+    }
+
+    /// Creates a group. The same configuration again is the same group; a group that was deleted is never created again.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`; a `provider/…`; `command/outcome-unknown`.
+    #[wasm_bindgen(js_name = createGroup)]
+    pub async fn create_group(&self, config: JsValue) -> Result<JsValue, JsValue> {
+        let config = group::config(&config)?;
+        self.0.ask(RequestBody::CreateGroup(CreateGroupRequest { stream_id: self.0.stream_id, config })).await
+    }
+
+    /// Replaces what can change of a group.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`; a `provider/…`; `command/outcome-unknown`.
+    #[wasm_bindgen(js_name = updateGroup)]
+    pub async fn update_group(&self, config: JsValue) -> Result<JsValue, JsValue> {
+        let GroupId { lane_id, group_id } = options::group(&config)?;
+        let config = group::mutable_config(&config)?;
+        let request = UpdateGroupRequest { stream_id: self.0.stream_id, lane_id, group_id, config };
+        self.0.ask(RequestBody::UpdateGroup(request)).await
+    }
+
+    /// Deletes a group for good.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`; a `provider/…`; `command/outcome-unknown`.
+    #[wasm_bindgen(js_name = deleteGroup)]
+    pub async fn delete_group(&self, named: JsValue) -> Result<JsValue, JsValue> {
+        let GroupId { lane_id, group_id } = options::group(&named)?;
+        let request = DeleteGroupRequest { stream_id: self.0.stream_id, lane_id, group_id };
+        self.0.ask(RequestBody::DeleteGroup(request)).await
+    }
+
+    /// Brings a record back whose cycle is over: `{ lane, group, sequence, cycle }`.
+    ///
+    /// # Errors
+    /// Throws `misuse/argument`; a `provider/…`; `command/outcome-unknown`.
+    pub async fn redrive(&self, over: JsValue) -> Result<JsValue, JsValue> {
+        let GroupId { lane_id, group_id } = options::group(&over)?;
+        let record_id = group::record_id(options::unsigned(&over, "sequence")?);
+        let terminal_cycle_id = digest(&text(&over, "cycle")?, "cycle")?;
+        let stream_id = self.0.stream_id;
+        let request = RedriveRequest { stream_id, lane_id, group_id, record_id, terminal_cycle_id };
+        self.0.ask(RequestBody::Redrive(request)).await
+    }
+
     /// Keeps the data key of a generation: records of it that are stored already can be read from now on.
     ///
     /// # Errors
@@ -396,10 +457,15 @@ impl Inner {
         self.settled(|id| Command::Request(id, Box::new(request))).await
     }
 
-    /// Sends a command under an id of its own, and waits until that is settled.
-    async fn settled(&self, command: impl FnOnce(CommandId) -> Command) -> Result<JsValue, JsValue> {
+    fn next_command(&self) -> CommandId {
         let id = CommandId(self.next_command.get());
         self.next_command.set(id.0 + 1);
+        id
+    }
+
+    /// Gives a command, and waits until it is settled.
+    async fn settled(&self, command: impl FnOnce(CommandId) -> Command) -> Result<JsValue, JsValue> {
+        let id = self.next_command();
         let settled = js_sys::Promise::new(&mut |resolve, reject| {
             self.pending.borrow_mut().insert(id, (resolve, reject));
         });
@@ -436,6 +502,7 @@ impl Inner {
                 self.settle(*id, snapshots::hydrated(outcome));
             }
             Event::Drafted { id, outcome } => self.settle(*id, snapshots::drafted(outcome)),
+            Event::Group { key, news } => news.iter().for_each(|news| self.tell_group(*key, news)),
             Event::Batch { key, last_item, .. }
             | Event::Segment { key, last_item, .. }
             | Event::Transition { key, last_item, .. }
@@ -455,6 +522,38 @@ impl Inner {
         }
         if let Some(event) = to_js::event(event) {
             self.tell(&event);
+        }
+    }
+
+    fn tell_group(&self, key: PositionKey, news: &GroupNews) {
+        match news {
+            GroupNews::Leased(record) => {
+                let Some(lease) = &record.lease else { return };
+                let keyring = self.keyring.as_ref().map(RefCell::borrow);
+                let opened = keyring.as_ref().map(|keyring| keyring.open(&record.header, &record.payload));
+                // Never acknowledged by anyone: it is decided before the application hears of it.
+                let decided = opened.as_ref().and_then(Decision::of_payload);
+                if let Some(decision) = decided {
+                    let id = self.next_command();
+                    self.commands.send(Command::Decide(id, key, lease.reference.lease_id, decision));
+                }
+                self.tell(&group::delivery(key, record, lease, decided, keyring.as_deref()));
+            }
+            GroupNews::State(state) => {
+                let object = Builder::new().with("type", "delivery-state").with("key", &key.0);
+                self.tell(&group::state_members(object, state).build());
+            }
+            GroupNews::Config(config) => {
+                let config = config.as_ref().map(|config| group::config_members(Builder::new(), config).build());
+                self.tell(&Builder::new().with("type", "group").with("key", &key.0).with("config", &config).build());
+            }
+            GroupNews::Decided { id, outcome } => self.settle(
+                *id,
+                match outcome {
+                    Ok(state) => Ok(group::state_members(Builder::new(), state).build()),
+                    Err(failure) => Err(thrown(failure)),
+                },
+            ),
         }
     }
 

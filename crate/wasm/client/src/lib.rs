@@ -1,6 +1,7 @@
 //! The client's exports: every one converts, calls and converts. What they mean is in the crates that they call.
 
 mod client;
+mod group;
 mod holder;
 mod members;
 mod options;

@@ -1,7 +1,7 @@
 //! Reading what is particular to a client of streams.
 
 use js_sys::{Array, Function, Uint8Array};
-use remuda_client::{Keyring, SubscriptionSpec};
+use remuda_client::{Decision, GroupId, Keyring, SubscriptionSpec};
 use remuda_verify::secret::SecretBytes;
 use remuda_wire::scope::{LaneScope, LaneSet};
 use wasm_bindgen::{JsCast, JsValue};
@@ -52,8 +52,11 @@ pub enum AskedFor {
     Tail(LaneScope),
 }
 
-/// `{ lanes: string[] | "all", verification: "scoped-proofs" | "full-stream" | "receipts" | "none" }`.
+/// `{ lanes: string[] | "all", verification: "scoped-proofs" | "full-stream" | "receipts" | "none" }`, or `{ lane, group }`.
 pub fn asked_for(spec: &JsValue) -> Result<AskedFor, JsValue> {
+    if optional(spec, "group").is_some() {
+        return Ok(AskedFor::Subscription(SubscriptionSpec::Group(group(spec)?)));
+    }
     let lanes = member(spec, "lanes");
     let is_all = lanes.as_string().as_deref() == Some("all");
     let scope = || if is_all { Ok(LaneScope::Any) } else { lane_scope(&lanes) };
@@ -70,6 +73,22 @@ pub fn asked_for(spec: &JsValue) -> Result<AskedFor, JsValue> {
             ))
         }
     }))
+}
+
+/// `{ lane, group }`.
+pub fn group(spec: &JsValue) -> Result<GroupId, JsValue> {
+    Ok(GroupId { lane_id: digest(&text(spec, "lane")?, "lane")?, group_id: digest(&text(spec, "group")?, "group")? })
+}
+
+/// `{ action: "ack" }`, `{ action: "nack", retryAfterMs }`, `{ action: "extend", extendByMs }`, `{ action: "reject", reason }`.
+pub fn decision(decision: &JsValue) -> Result<Decision, JsValue> {
+    Ok(match text(decision, "action")?.as_str() {
+        "ack" => Decision::Ack,
+        "nack" => Decision::Nack { retry_after_ms: unsigned(decision, "retryAfterMs")? },
+        "extend" => Decision::Extend { extend_by_ms: unsigned(decision, "extendByMs")? },
+        "reject" => Decision::Reject { reason_hash: digest(&text(decision, "reason")?, "reason")? },
+        _ => return Err(bad_argument("`action` is \"ack\", \"nack\", \"extend\" or \"reject\"")),
+    })
 }
 
 fn lane_scope(lanes: &JsValue) -> Result<LaneScope, JsValue> {

@@ -19,9 +19,10 @@ use remuda_wire::lane::{LaneRecord, LaneStatus};
 use remuda_wire::record::{RecordHeader, RecordId, RecordKind};
 use remuda_wire::snapshot::{SnapshotManifest, SnapshotScope};
 use remuda_wire::transition::TransitionKind;
-use remuda_wire::{Bytes32, Remedy};
+use remuda_wire::Bytes32;
 use wasm_bindgen::JsValue;
 
+use crate::group::{config_members, state_members};
 use crate::object::{number, time_ms, Builder, ToJs};
 use crate::thrown::{failure_object, thrown};
 
@@ -99,7 +100,12 @@ fn standard_record_members(object: Builder, record: &StoredStandardRecord, keyri
 }
 
 /// `payload` is null for as long as it cannot be read; `sealed` then says why.
-fn payload_members(object: Builder, header: &RecordHeader, payload: &[u8], keyring: Option<&Keyring>) -> Builder {
+pub(crate) fn payload_members(
+    object: Builder,
+    header: &RecordHeader,
+    payload: &[u8],
+    keyring: Option<&Keyring>,
+) -> Builder {
     let (plaintext, sealed) = match keyring.map(|keyring| keyring.open(header, payload)) {
         None | Some(OpenedPayload::Clear) => (Uint8Array::from(payload).into(), None),
         Some(OpenedPayload::Opened(plaintext)) => (Uint8Array::from(plaintext.as_slice()).into(), None),
@@ -109,7 +115,7 @@ fn payload_members(object: Builder, header: &RecordHeader, payload: &[u8], keyri
     object.with_value("payload", &plaintext).with_value("sealed", &sealed.map_or(JsValue::NULL, JsValue::from_str))
 }
 
-fn header_members(object: Builder, header: &RecordHeader) -> Builder {
+pub(crate) fn header_members(object: Builder, header: &RecordHeader) -> Builder {
     let kind = match header.kind {
         RecordKind::Application => "application",
         RecordKind::LaneCreated => "lane-created",
@@ -182,7 +188,7 @@ pub fn boundary(boundary: &Boundary) -> JsValue {
     Builder::new()
         .with("brokerEpoch", &boundary.broker_epoch())
         .with("sequence", &boundary.checkpoint().map(|end| end.last_sequence).or(standard))
-        .with("checkpoint", &boundary.checkpoint().map(|end| end.digest))
+        .with("checkpoint", &boundary.checkpoint().map(|end| end.digest).or(boundary.group_receipt()))
         .with("lastItem", &boundary.last_item())
         .with("revision", &revision)
         .with("anchor", anchor)
@@ -196,6 +202,7 @@ fn lanes(spec: &SubscriptionSpec) -> JsValue {
             None => JsValue::from_str("all"),
             Some(lanes) => lanes.iter().map(ToJs::to_js).collect::<Array>().into(),
         },
+        SubscriptionSpec::Group(group) => [group.lane_id].iter().map(ToJs::to_js).collect::<Array>().into(),
         SubscriptionSpec::ScopedProofs(scope) => scope.lanes().iter().map(ToJs::to_js).collect::<Array>().into(),
     }
 }
@@ -212,6 +219,7 @@ fn subscription(key: PositionKey, subscription: &Subscription) -> JsValue {
         SubscriptionSpec::ScopedProofs(_) => "scoped-proofs",
         SubscriptionSpec::FullStream => "full-stream",
         SubscriptionSpec::StandardReplay(_) => "receipts",
+        SubscriptionSpec::Group(_) => "group",
     };
     let (records, batches) = subscription.verified();
     Builder::new()
@@ -271,7 +279,8 @@ pub fn event(event: &Event) -> Option<JsValue> {
         | Event::Hydrated { .. }
         | Event::Drafted { .. }
         | Event::Painted { .. }
-        | Event::Recorded(_) => return None,
+        | Event::Recorded(_)
+        | Event::Group { .. } => return None,
         Event::Gap { key, last_item } => {
             Builder::new().with("type", "gap").with("key", &key.0).with("lastItem", last_item)
         }
@@ -400,12 +409,7 @@ pub fn command_outcome(outcome: &CommandOutcome) -> Result<JsValue, JsValue> {
     match outcome {
         CommandOutcome::Accepted(answered) => Ok(answer(answered)),
         CommandOutcome::Refused(failure) => Err(thrown(failure)),
-        CommandOutcome::Unknown => Err(thrown(&Failure {
-            code: "command/outcome-unknown".into(),
-            remedy: Remedy::Surface,
-            rule: String::new(),
-            meaning: "the request was sent and not answered: it may or may not have been done".into(),
-        })),
+        CommandOutcome::Unknown => Err(thrown(&Failure::outcome_unknown())),
     }
 }
 
@@ -416,6 +420,13 @@ fn answer(answered: &AnsweredResult) -> JsValue {
             .with_value("lanes", &page.lanes.iter().map(|lane| lane_members(lane).build()).collect::<Array>())
             .with("nextAfter", &page.next_after_lane_id)
             .build(),
+        AnsweredResult::Group { config, receipt } => {
+            let config = config.as_ref().map(|config| config_members(Builder::new(), config).build());
+            Builder::new().with("receipt", &receipt.digest()).with("config", &config).build()
+        }
+        AnsweredResult::Delivery { state, receipt } => {
+            state_members(Builder::new().with("receipt", &receipt.digest()), state).build()
+        }
         // What else can be asked for is not asked for by this artefact.
         _ => JsValue::NULL,
     }
