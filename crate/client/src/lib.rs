@@ -9,6 +9,7 @@
 //! The driver gives one input, drains [`Engine::poll_output`] until it is empty, then sleeps until [`Engine::wake_at`].
 //! [`receiver`] is the same for the streaming document: static streams, queries and receipts.
 //! What is appended goes through the outbox of the database, and is sent from there: [`Engine::handle_enqueued`].
+//! What a consumer group leases is told by [`Event::Group`], and settled by [`Engine::decide`].
 //! Frames are applied in the order in which they came; while a key is read or a commit is under way they wait.
 #![no_std]
 extern crate alloc;
