@@ -10,7 +10,7 @@ impl Evidence for Hint {
         Ok(None)
     }
 
-    fn into_items(self) -> Vec<StoredItem> {
+    fn into_items(self, _: &Boundary) -> Vec<StoredItem> {
         vec![]
     }
 }
