@@ -1,22 +1,23 @@
 //! Bytes that nobody else learns (feature `secret`).
 
+use alloc::boxed::Box;
 use core::fmt;
 
 use zeroize::Zeroizing;
 
-/// 32 secret bytes: erased when dropped, never printed, compared in constant time.
+/// 32 secret bytes: erased when dropped, never printed, compared in constant time. Where they are moved, they stay in one place.
 #[derive(Clone)]
-pub struct SecretBytes(Zeroizing<[u8; 32]>);
+pub struct SecretBytes(Box<Zeroizing<[u8; 32]>>);
 
 impl SecretBytes {
     /// Takes secret bytes; the caller erases its own copy.
     pub fn new(bytes: [u8; 32]) -> Self {
-        Self(Zeroizing::new(bytes))
+        Self::filled(|secret| *secret = bytes)
     }
 
     /// Secret bytes that are derived in place, so that no copy is left behind.
     pub fn filled(fill: impl FnOnce(&mut [u8; 32])) -> Self {
-        let mut bytes = Zeroizing::new([0; 32]);
+        let mut bytes = Box::new(Zeroizing::new([0; 32]));
         fill(&mut bytes);
         Self(bytes)
     }

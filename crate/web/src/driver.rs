@@ -213,14 +213,20 @@ impl<S: Store + 'static, H: Holder + 'static> Driver<S, H> {
     /// # Errors
     /// [`StartError`]; once it runs, failures are events.
     pub async fn run(
-        mut self,
+        self,
         configure: impl FnOnce(Option<Transports>) -> EngineConfig,
         observe: impl Fn(&Engine, &Event),
     ) -> Result<(), StartError> {
-        let mut engine = Engine::new(configure(self.addresses.transports())).map_err(StartError::Misuse)?;
+        let config = configure(self.addresses.transports());
+        self.drive(config, &observe).await
+    }
+
+    /// The same code for whoever observes.
+    async fn drive(mut self, config: EngineConfig, observe: &dyn Fn(&Engine, &Event)) -> Result<(), StartError> {
+        let mut engine = Engine::new(config).map_err(StartError::Misuse)?;
         engine.handle_start(random_bytes().map_err(StartError::NoRandomness)?);
         loop {
-            self.drain(&mut engine, &observe);
+            self.drain(&mut engine, observe);
             let Some(input) = self.next_input(&engine).await else {
                 engine.handle_time(now_ms());
                 continue;
@@ -230,11 +236,11 @@ impl<S: Store + 'static, H: Holder + 'static> Driver<S, H> {
             while let Some(input) = next {
                 if matches!(input, Input::Command(Command::Close)) {
                     engine.close(now_ms());
-                    self.drain(&mut engine, &observe);
+                    self.drain(&mut engine, observe);
                     return Ok(());
                 }
                 self.apply(&mut engine, input);
-                self.drain(&mut engine, &observe);
+                self.drain(&mut engine, observe);
                 next = self.inputs.try_recv().ok();
             }
         }
@@ -318,7 +324,7 @@ impl<S: Store + 'static, H: Holder + 'static> Driver<S, H> {
         engine.handle_disconnected(socket, error, now_ms);
     }
 
-    fn drain(&mut self, engine: &mut Engine, observe: &impl Fn(&Engine, &Event)) {
+    fn drain(&mut self, engine: &mut Engine, observe: &dyn Fn(&Engine, &Event)) {
         while let Some(output) = engine.poll_output() {
             match output {
                 Output::Post { slot, post, body } => self.post(engine, slot, post, body),
