@@ -1,5 +1,6 @@
 //! The next batch of a stream, from its membership to its signature.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use remuda_verify::key_batch::KeyBatchPosition;
@@ -47,9 +48,11 @@ impl KeyBatchDraft {
         if generation != active && Some(generation) != active.checked_add(1) {
             return Err(refused(VerifyError::KeyGeneration));
         }
-        let mut recipients = recipients.to_vec();
-        recipients.sort_by_cached_key(recipient_order_key);
-        recipients.dedup();
+        let mut in_order = BTreeMap::new();
+        for recipient in recipients {
+            in_order.insert(recipient_order_key(recipient), *recipient);
+        }
+        let recipients: Vec<_> = in_order.into_values().collect();
         if recipients.is_empty() {
             return Err(empty_rotation());
         }

@@ -1,6 +1,6 @@
 //! One member follows the batches of a key stream.
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use remuda_position::{StoredItem, StoredItemBody, StoredStandardRecord};
@@ -300,9 +300,8 @@ impl MemberKeys {
         let last_item = open.last_item;
         match self.verify(open, &facts, active) {
             Ok(batch) => {
-                let members = batch.members().iter().copied().collect::<BTreeSet<_>>();
                 self.advance(&batch.digest(), generation, least_active, last_item);
-                match self.remember(generation, members) {
+                match self.remember(generation, batch.members()) {
                     Ok(()) => self.look_for_ours(&batch),
                     Err(refusal) => self.fail(refusal, keyring),
                 }
@@ -361,14 +360,17 @@ impl MemberKeys {
     ///
     /// # Errors
     /// [`VerifyError::MembershipDigest`] above the bound of one batch (§18), which a membership cannot be.
-    fn remember(&mut self, generation: u64, members: BTreeSet<HpkePublicKey>) -> Result<(), VerifyError> {
+    fn remember(&mut self, generation: u64, members: &[HpkePublicKey]) -> Result<(), VerifyError> {
+        // One by one: to sort them at once is the larger code.
+        let mut once = BTreeSet::new();
+        for member in members {
+            once.insert(*member);
+        }
+        let members = List::new(once.into_iter().collect()).map_err(|_| VerifyError::MembershipDigest)?;
         let least = self.followed.least_active;
-        let mut by_generation: BTreeMap<u64, _> =
-            self.followed.members.iter().map(|it| (it.generation, it.members.clone())).collect();
-        let members = List::new(members.into_iter().collect()).map_err(|_| VerifyError::MembershipDigest)?;
-        by_generation.insert(generation, members);
-        let kept = by_generation.into_iter().filter(|(generation, _)| *generation >= least).rev().take(2);
-        let kept = kept.map(|(generation, members)| GenerationMembers { generation, members }).collect();
+        let mut kept: Vec<_> = self.followed.members.iter().cloned().collect();
+        kept.retain(|it| it.generation >= least && it.generation != generation);
+        kept.push(GenerationMembers { generation, members });
         self.followed.members = List::new(kept).map_err(|_| VerifyError::MembershipDigest)?;
         Ok(())
     }
