@@ -36,6 +36,7 @@ use self::grant::GrantRenewal;
 use self::holder::Holder;
 use self::tail::Tail;
 use crate::command::PendingRequest;
+use crate::durable_receipts::DurableReceipts;
 use crate::event::{Connection, Event};
 use crate::failure::Failure;
 use crate::key_book::KeyBook;
@@ -172,6 +173,8 @@ pub struct Engine {
     /// Bytes of the bodies that `work` came in, since it was last empty.
     work_bytes: usize,
     waiting: Waiting,
+    /// Where each position stood lately, also while nobody subscribes to it.
+    receipts: BTreeMap<PositionKey, DurableReceipts>,
     /// By the position that is to begin with them.
     hydrations: BTreeMap<PositionKey, Hydration>,
     requests: BTreeMap<RequestHandle, PendingRequest>,
@@ -218,6 +221,7 @@ impl Engine {
             work: VecDeque::new(),
             work_bytes: 0,
             waiting: Waiting::Nothing,
+            receipts: BTreeMap::new(),
             hydrations: BTreeMap::new(),
             requests: BTreeMap::new(),
             unsent: Vec::new(),

@@ -15,7 +15,6 @@ use remuda_wire::transition::BrokerEpochTransition;
 use remuda_wire::verdict::{AdmissionRefused, ProtocolViolation};
 use remuda_wire::{bound, Bytes32, Signed};
 
-use crate::durable_receipts::DurableReceipts;
 use crate::failure::Failure;
 use crate::group::{Consumer, GroupId};
 use crate::verifier::{StreamFacts, Verifier};
@@ -159,8 +158,6 @@ pub struct Subscription {
     named: Option<(u64, Bytes32)>,
     /// Transitions that came before this subscription reached them.
     held: Vec<Rc<BrokerEpochTransition>>,
-    /// Where it stood lately.
-    pub(crate) receipts: DurableReceipts,
     /// The signed floor that it is behind: it failed for that.
     pub(crate) floor: Option<JustifiedRefusal>,
     /// The last failure and when it was, until there is progress again.
@@ -188,7 +185,6 @@ impl Subscription {
             consumer: Consumer::default(),
             named: None,
             held: Vec::new(),
-            receipts: DurableReceipts::default(),
             floor: None,
             failure: None,
             verified_records: 0,

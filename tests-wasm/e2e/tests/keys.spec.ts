@@ -18,7 +18,7 @@ interface Opened {
 
 declare global {
   interface Window {
-    opened: Opened;
+    reader: Opened;
   }
 }
 
@@ -70,7 +70,7 @@ async function open(page: Page, provider: Provider): Promise<void> {
       const { publicKey, privateKey } = member;
       const isWrapped = "wrappingKey" in privateKey;
       const { extractable: isExtractable } = "wrappingKey" in privateKey ? privateKey.wrappingKey : privateKey;
-      window.opened = { remuda, events, lane: info.lanes[0]!.id, member: publicKey, isWrapped, isExtractable, rotationKey };
+      window.reader = { remuda, events, lane: info.lanes[0]!.id, member: publicKey, isWrapped, isExtractable, rotationKey };
     },
     { node: provider.url, url: `${served.url}/pkg/dist/index.js` },
   );
@@ -80,7 +80,7 @@ async function open(page: Page, provider: Provider): Promise<void> {
 function publish(page: Page, generation: number, to: "me" | "another"): Promise<number> {
   return page.evaluate(
     async ([generation, to]) => {
-      const { remuda, rotationKey, member } = window.opened;
+      const { remuda, rotationKey, member } = window.reader;
       const recipients = [to === "me" ? member : crypto.getRandomValues(new Uint8Array(32))];
       const dataKey = new Uint8Array(32).fill(generation + 1);
       // The last batch may be on its way back still.
@@ -99,13 +99,13 @@ function publish(page: Page, generation: number, to: "me" | "another"): Promise<
 
 const events = (page: Page) =>
   page.evaluate(() =>
-    window.opened.events.map(({ state, generation, lastReadable }) => [state, Number(generation), lastReadable === null ? null : Number(lastReadable)]),
+    window.reader.events.map(({ state, generation, lastReadable }) => [state, Number(generation), lastReadable === null ? null : Number(lastReadable)]),
   );
 
 /** Appends, again where the generation had ended meanwhile. */
 function append(page: Page, text: string): Promise<void> {
   return page.evaluate(async (text) => {
-    const { remuda, lane } = window.opened;
+    const { remuda, lane } = window.reader;
     for (let tries = 0; ; tries++) {
       try {
         const ticket = await remuda.append({ lane, payload: new TextEncoder().encode(text) });
@@ -123,9 +123,9 @@ function append(page: Page, text: string): Promise<void> {
 /** What the database holds of the main stream, as this member reads it. */
 const texts = (page: Page) =>
   page.evaluate(async () => {
-    const items = await window.opened.remuda.subscribe({ lanes: "all", verification: "receipts" }).read(0n, 1 << 20);
+    const items = await window.reader.remuda.subscribe({ lanes: "all", verification: "receipts" }).read(0n, 1 << 20);
     return items.flatMap((item) =>
-      item.kind === "transition" || item.record !== "application"
+      !("record" in item) || item.record !== "application"
         ? []
         : [[Number(item.encryptionGeneration), item.payload ? new TextDecoder().decode(item.payload) : item.sealed]],
     );
@@ -135,12 +135,12 @@ test("keys come by the key stream while records flow, are kept wrapped, and end 
   const provider = await provide(ENCRYPTED);
   await open(page, provider);
   await page.evaluate(() => {
-    const items = window.opened.remuda.subscribe({ lanes: "all", verification: "receipts" })[Symbol.asyncIterator]();
+    const items = window.reader.remuda.subscribe({ lanes: "all", verification: "receipts" })[Symbol.asyncIterator]();
     void (async () => {
       while (!(await items.next()).done);
     })();
   });
-  expect(await page.evaluate(() => [window.opened.isWrapped, window.opened.isExtractable])).toEqual([false, false]);
+  expect(await page.evaluate(() => [window.reader.isWrapped, window.reader.isExtractable])).toEqual([false, false]);
   expect(await publish(page, 0, "me")).toBeGreaterThan(300);
   await expect.poll(() => events(page)).toEqual([["opened", 0, null]]);
   await append(page, "under the first key");
@@ -205,12 +205,12 @@ test("a browser without X25519 keeps a wrapped key, and opens envelopes all the 
     Object.defineProperty(subtle, "generateKey", { value: without });
   });
   await open(page, await provide(ENCRYPTED));
-  expect(await page.evaluate(() => [window.opened.isWrapped, window.opened.isExtractable])).toEqual([true, false]);
+  expect(await page.evaluate(() => [window.reader.isWrapped, window.reader.isExtractable])).toEqual([true, false]);
   await publish(page, 0, "me");
   await expect.poll(() => events(page)).toEqual([["opened", 0, null]]);
   // The same key again.
-  const before = await page.evaluate(() => [...window.opened.member]);
-  await page.evaluate(() => window.opened.remuda.close());
+  const before = await page.evaluate(() => [...window.reader.member]);
+  await page.evaluate(() => window.reader.remuda.close());
   await page.reload();
   expect(await page.evaluate(async (url) => {
     const { memberKey } = (await import(url)) as typeof import("remuda");

@@ -226,7 +226,7 @@ impl Engine {
                     Event::Group { key, news }
                 }
                 Told::Batch(batch, receipt) => {
-                    subscription.receipts.push(last_item, HeldObject::CheckpointReceipt(*receipt));
+                    self.receipts.entry(key).or_default().push(last_item, HeldObject::CheckpointReceipt(*receipt));
                     subscription.verified_records += u64::try_from(batch.records).unwrap_or(u64::MAX);
                     subscription.verified_batches += 1;
                     // What waited when a session ended has come again: nothing of it was withdrawn.
@@ -235,7 +235,8 @@ impl Engine {
                 }
                 Told::Segment(segment, receipt) => {
                     let receipt = receipt.map(|receipt| HeldObject::AppendReceipt(*receipt));
-                    receipt.into_iter().for_each(|receipt| subscription.receipts.push(last_item, receipt));
+                    let receipts = self.receipts.entry(key).or_default();
+                    receipt.into_iter().for_each(|receipt| receipts.push(last_item, receipt));
                     subscription.verified_records += u64::try_from(segment.records).unwrap_or(u64::MAX);
                     subscription.verified_batches += 1;
                     Event::Segment { key, segment, last_item }

@@ -57,7 +57,8 @@ impl Engine {
         parts: &[SnapshotPart<'_>],
     ) -> Result<SnapshotDraft, Failure> {
         let subscription = self.subscriptions.get(&key).ok_or_else(Failure::not_subscribed)?;
-        let receipt = *subscription.receipts.at(last_item).ok_or_else(Failure::snapshot_place)?;
+        let receipts = self.receipts.get(&key).ok_or_else(Failure::snapshot_place)?;
+        let receipt = *receipts.at(last_item).ok_or_else(Failure::snapshot_place)?;
         let (digest, covered_through) = match &receipt {
             HeldObject::CheckpointReceipt(receipt) => {
                 (receipt.digest(), SnapshotCoverage::CheckpointReceiptDigest(receipt.digest()))
