@@ -89,6 +89,9 @@ const RESTART_MOST_MS = 30_000;
 /** A worker that lived this long was well: the next wait is short again. */
 const HEALTHY_MS = 60_000;
 
+/** How often a floor is accepted that a subscription is told anew meanwhile. */
+const GAP_ATTEMPTS = 3;
+
 interface Pending {
   call: Call;
   resolve(value: never): void;
@@ -467,14 +470,18 @@ export class Remuda extends EventTarget {
     closed.catch(() => undefined);
     const known = () => this.#status.subscriptions.find((one) => one.key === key && (one.state === "failed" || one.state === "live"));
     try {
-      if (!known()) await Promise.race([closed, when("status", () => known() !== undefined)]);
-      const { floor = null, failure = null } = known() ?? {};
-      if (floor === null) throw failure ? RemudaError.fromFailure(failure) : RemudaError.client("client/no-floor");
-      const gap = when("gap", ({ detail }) => detail.key === key).then(() => null);
-      const failed = when("failure", ({ detail }) => detail.key === key).then(({ detail }) => detail.failure);
-      await this.#request({ name: "acceptGap", argument: key }, undefined);
-      const refused = await Promise.race([closed, gap, failed]);
-      if (refused) throw RemudaError.fromFailure(refused);
+      for (let attempt = 1; ; attempt++) {
+        if (!known()) await Promise.race([closed, when("status", () => known() !== undefined)]);
+        const { floor = null, failure = null } = known() ?? {};
+        if (floor === null) throw failure ? RemudaError.fromFailure(failure) : RemudaError.client("client/no-floor");
+        const gap = when("gap", ({ detail }) => detail.key === key).then(() => null);
+        const failed = when("failure", ({ detail }) => detail.key === key).then(({ detail }) => detail.failure);
+        await this.#request({ name: "acceptGap", argument: key }, undefined);
+        const refused = await Promise.race([closed, gap, failed]);
+        if (!refused) return;
+        // What was known was of the subscription before this one: it asks again, and is told the same.
+        if (refused.code !== "provider/cursor-too-old" || attempt === GAP_ATTEMPTS) throw RemudaError.fromFailure(refused);
+      }
     } finally {
       this.#ends.delete(end);
       end.abort();

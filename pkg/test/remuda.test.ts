@@ -441,6 +441,11 @@ describe("calls", () => {
     const accepted = subscription.acceptGap().then(() => (isThere = true));
     await settle();
     expect([p.tab.client.accepted, isThere, [...p.tab.client.open]]).toEqual([[KEY], false, [KEY]]);
+    // The worker had opened it anew, knew of no floor yet, and is told it again.
+    const cursor = { code: "provider/cursor-too-old", remedy: "re-enter-at-boundary", rule: "", meaning: "m", atMs: 1 } as const;
+    p.tab.client.emit({ type: "failure", key: KEY, failure: cursor });
+    await settle();
+    expect([p.tab.client.accepted, isThere]).toEqual([[KEY, KEY], false]);
     p.tab.client.emit({ type: "gap", key: KEY, lastItem: 11n });
     await accepted;
     await settle();
