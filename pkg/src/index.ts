@@ -10,7 +10,8 @@ export { generateHolderKey, holderKey } from "./holder-key.js";
 export type { HolderKey } from "./holder-key.js";
 export { generateMemberKey, memberKey } from "./member-key.js";
 export type { MemberKey, WrappedMemberKey } from "./agreement.js";
-export { Remuda, Subscription } from "./remuda.js";
+export { Remuda } from "./remuda.js";
+export { Subscription } from "./subscription.js";
 export { AppendTicket } from "./ticket.js";
 export type { RemudaEvents, SubscribeOptions } from "./remuda.js";
 export type {
